@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/geometry/mesh.h"
+#include "apps/mpm/placed_mesh.h"
+#include "apps/scene/collider_motion.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -27,16 +28,36 @@ size_t count_inside(std::span<const Vec3f> particles, const IsInside& is_inside)
       std::plus<>());
 }
 
-size_t count_in_collider(std::span<const Vec3f> particles, const scene::Collider& c, int dim) {
-  const Vec3f center = c.center.cast<float>();
+size_t count_in_collider(const scene::SceneConfig& scene, std::span<const Vec3f> particles,
+                         const scene::Collider& c) {
+  const scene::RigidPose pose = scene::pose_at(c, 0);
+  const Vec3f center = pose.center.cast<float>();
   if (c.shape == scene::ColliderShape::kSphere) {
     const auto radius = static_cast<float>(c.radius);
     return count_inside(particles,
                         [&](const Vec3f& p) { return (p - center).squaredNorm() < radius * radius; });
   }
-  const Mat3f local_from_world = rotation_from_euler_degrees(c.rotate_deg.cast<float>()).transpose();
+  const Mat3f local_from_world = pose.world_from_local.transpose();
+  if (c.shape == scene::ColliderShape::kPlane) {
+    const Vec3f normal = pose.world_from_local * c.normal.cast<float>();
+    return count_inside(particles, [&](const Vec3f& p) { return normal.dot(p - center) < 0; });
+  }
+  if (c.shape == scene::ColliderShape::kCapsule) {
+    const auto radius = static_cast<float>(c.radius), half_height = static_cast<float>(c.half_height);
+    return count_inside(particles, [&](const Vec3f& p) {
+      Vec3f local = local_from_world * (p - center);
+      local.y() -= std::clamp(local.y(), -half_height, half_height);
+      return local.squaredNorm() < radius * radius;
+    });
+  }
+  if (c.shape == scene::ColliderShape::kMesh) {
+    const auto shape = load_mesh_collider(scene, c);
+    return count_inside(particles, [&](const Vec3f& p) {
+      return distance_at(shape->distance, local_from_world * (p - center)) < 0;
+    });
+  }
   Vec3f half = c.half_size.cast<float>();
-  if (dim == 2) half.z() = 1;
+  if (scene.dim == 2) half.z() = 1;
   return count_inside(particles, [&](const Vec3f& p) {
     return ((local_from_world * (p - center)).cwiseAbs().array() < half.array()).all();
   });
@@ -71,7 +92,7 @@ void warn_of_overlaps(const scene::SceneConfig& scene, size_t emitter, std::span
         begin_in(count) + fmt::format("emitter[{}]{}, too, where there is more mass", overlapped[0], others));
   }
   for (size_t i = 0; i < scene.colliders.size(); ++i) {
-    const size_t count = count_in_collider(particles, scene.colliders[i], scene.dim);
+    const size_t count = count_in_collider(scene, particles, scene.colliders[i]);
     if (count > 0) warn(scene, emitter, begin_in(count) + fmt::format("collider[{}], and may stay there", i));
   }
 }

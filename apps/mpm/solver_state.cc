@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "apps/mpm/placed_mesh.h"
 #include "core/machine_memory.h"
 #include "gpu/host_access.h"
 
@@ -28,11 +29,36 @@ SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& f
   const MemoryLimits limits{.device_bytes = device->memory_bytes(),
                             .machine_bytes = machine_memory_bytes(),
                             .is_shared = name == "cpu" || name == "simt"};
-  particles.wait_add(emit_particles(scene, limits), starts, origin().template cast<float>());
+  const EmittedParticles emitted = emit_particles(scene, limits);
+  particles.wait_add(emitted, starts, origin().template cast<float>());
   for (size_t e = 0; e < groups.size(); ++e)
     expect_particles(e, std::sqrt(static_cast<float>(scene.emitters[e].velocity.squaredNorm())));
   most_particles = particles.size() + most_emitted;
   set_colliders(scene, control);
+  wait_add_meshes();
+  double mass_kg = 0;
+  for (const uint32_t e : emitted.emitter) mass_kg += groups[e].mass;
+  forces.emplace(device, scene.colliders.size(), mass_kg);
+  arguments.impulses = forces->sums();
+  arguments.per_impulse = forces->per_impulse();
+}
+
+template <int D>
+void SolverState<D>::wait_add_meshes() {
+  for (size_t i = 0; i < scene.colliders.size(); ++i) {
+    scene::Collider& collider = scene.colliders[i];
+    if (collider.shape != scene::ColliderShape::kMesh) continue;
+    const std::shared_ptr<const MeshColliderShape> shape = load_mesh_collider(scene, collider);
+    collider.radius = shape->radius_m;
+    const DistanceGrid& d = shape->distance;
+    distances.push_back(wait_device_copy(*device, d.values));
+    const DistanceField field{distances.back()->template as<float>(),
+                              {d.nodes.x(), d.nodes.y(), d.nodes.z()},
+                              {d.low.x(), d.low.y(), d.low.z()},
+                              d.spacing_m,
+                              1 / d.spacing_m};
+    control.start[i].field = control.now[i].field = control.next[i].field = field;
+  }
 }
 
 template <int D>

@@ -4,9 +4,11 @@
 // Thread-compatible.
 #pragma once
 #include <bit>
+#include <optional>
 #include <vector>
 
 #include "apps/mpm/block_grid.h"
+#include "apps/mpm/collider_forces.h"
 #include "apps/mpm/particle_store.h"
 #include "apps/mpm/scene_setup.h"
 #include "apps/scene/scene.h"
@@ -45,6 +47,11 @@ struct SolverState {
   StepControl<D> control{};  // as on the device, but for what is written here before the next batch
   StepArguments<D> arguments{};
   IntrusivePtr<Buffer> group_table, control_buffer;
+  std::vector<IntrusivePtr<Buffer>> distances;  // of mesh colliders
+  std::optional<ColliderForces> forces;         // from construction on
+
+ private:
+  void wait_add_meshes();
 };
 
 }  // namespace coppice::mpm

@@ -6,13 +6,14 @@
 
 namespace coppice::mpm {
 
-// The share of a node's B-spline that is on this side of a wall which the node is so many nodes away from: the
-// spline's integral.
-COPPICE_INLINE float share_of_node(float from_wall) {
-  const float away = std::fabs(from_wall), left = max_of(1.5f - away, 0.0f);
-  const float beyond = left * left * left / 6.0f;
-  const float near = from_wall * (0.75f - from_wall * from_wall * (1.0f / 3.0f));
-  return away < 0.5f ? 0.5f + near : from_wall > 0.0f ? 1.0f - beyond : beyond;
+// The share of a node's B-spline that is on this side of a wall which the node is so many nodes away from.
+COPPICE_INLINE float share_of_node(int from_wall) {
+  constexpr float kBeside = 1.0f / 48.0f;
+  return from_wall > 1     ? 1.0f
+         : from_wall == 1  ? 1.0f - kBeside
+         : from_wall == 0  ? 0.5f
+         : from_wall == -1 ? kBeside
+                           : 0.0f;
 }
 
 // The same of a particle's nodes together, for a plane so many cells away in any direction: the integral of a
@@ -27,8 +28,8 @@ template <int D>
 COPPICE_INLINE bool has_walls_beside(const StepArguments<D>& a, const std::int32_t* first) {
   bool beside = false;
   for (int k = 0; k < D; ++k) {
-    const int low = first[3 - D + k] - kPad, high = first[3 - D + k] + kTileSize<D> - 1;
-    beside = beside || low < 2 || static_cast<float>(high) > a.high_wall[k] - 1.5f;
+    const int low = first[3 - D + k] - kPad;
+    beside = beside || low < 2 || low + kTileSize<D> > a.cells[k] - 1;
   }
   return beside;
 }
@@ -40,10 +41,43 @@ COPPICE_INLINE std::uint32_t walls_between_nodes(const StepArguments<D>& a, cons
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {
     const bool is_between = a.high_wall[k] != static_cast<float>(kPad + a.cells[k]);
-    const bool is_near = static_cast<float>(first[3 - D + k] + kTileSize<D>) > a.high_wall[k];
+    const bool is_near = static_cast<float>(first[3 - D + k] + kTileSize<D> + 1) > a.high_wall[k];
     walls |= (is_between && is_near ? 1u : 0u) << k;
   }
   return walls;
+}
+
+// The share of a node's B-spline that is on this side of a wall at any distance from it, in nodes: the
+// spline's integral.
+COPPICE_INLINE float share_of_node_at(float from_wall) {
+  const float away = std::fabs(from_wall), left = max_of(1.5f - away, 0.0f);
+  const float beyond = left * left * left * (1.0f / 6.0f);
+  const float near = from_wall * (0.75f - from_wall * from_wall * (1.0f / 3.0f));
+  return away < 0.5f ? 0.5f + near : from_wall > 0.0f ? 1.0f - beyond : beyond;
+}
+
+// Returns how much of the space around a place is before the walls between nodes, by what the nodes there
+// weigh, as a part of what it would be if these walls stood at the next node.
+template <int D>
+COPPICE_INLINE float share_before_walls(const StepArguments<D>& a, std::uint32_t walls,
+                                        const SmallVec<float, D>& at) {
+  float share = 1.0f;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    if ((walls >> k & 1u) == 0) continue;
+    const float x = at.v[k] * a.inv_dx, base = bspline_base(x);
+    const float low = base - static_cast<float>(kPad), next = static_cast<float>(kPad + a.cells[k]) - base;
+    float weights[kStencilWidth], before = 0.0f, before_next = 0.0f;
+    bspline_weights(x - base, weights);
+    COPPICE_UNROLL
+    for (int i = 0; i < kStencilWidth; ++i) {
+      const float node = static_cast<float>(i), weight = weights[i] * share_of_node_at(low + node);
+      before += weight * share_of_node_at(a.high_wall[k] - base - node);
+      before_next += weight * share_of_node_at(next - node);
+    }
+    share *= before / max_of(before_next, 1e-6f);
+  }
+  return share;
 }
 
 // Returns how much of the space around a place is between the walls and outside of colliders, by what the
@@ -58,14 +92,13 @@ COPPICE_INLINE float share_of_space(const StepArguments<D>& a, std::uint32_t col
   }
   for (int k = 0; k < D; ++k) {
     const float x = at.v[k] * a.inv_dx, base = bspline_base(x);
-    const float low = base - static_cast<float>(kPad), high = a.high_wall[k] - base;
-    if (low > 1.0f && high - static_cast<float>(kStencilWidth - 1) >= 1.5f) continue;
+    const int low = static_cast<int>(base) - kPad, high = a.cells[k] - low;
+    if (low > 1 && high - (kStencilWidth - 1) > 1) continue;
     float weights[kStencilWidth], along = 0.0f;
     bspline_weights(x - base, weights);
     COPPICE_UNROLL
     for (int i = 0; i < kStencilWidth; ++i)
-      along += weights[i] * share_of_node(low + static_cast<float>(i)) *
-               share_of_node(high - static_cast<float>(i));
+      along += weights[i] * share_of_node(low + i) * share_of_node(high - i);
     share *= along;
   }
   return share;

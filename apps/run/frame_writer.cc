@@ -1,6 +1,8 @@
 // Writes a frame's files (see frame_writer.h).
 #include "apps/run/frame_writer.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <filesystem>
 #include <string>
@@ -38,11 +40,16 @@ FrameWriter::FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder)
 
 void FrameWriter::begin() {
   folder_.prepare();
-  log_.emplace(
-      stats_csv_path(folder_.path()),
-      std::vector<std::string>{"frame", "time_s", "particles", "active_blocks", "steps", "dt_s", "mass_kg",
-                               "momentum_x_kg_m_s", "momentum_y_kg_m_s", "momentum_z_kg_m_s", "kinetic_J",
-                               "potential_J", "max_speed_m_s", "milliseconds"});
+  std::vector<std::string> columns{
+      "frame",     "time_s",      "particles",         "active_blocks",     "steps",
+      "dt_s",      "mass_kg",     "momentum_x_kg_m_s", "momentum_y_kg_m_s", "momentum_z_kg_m_s",
+      "kinetic_J", "potential_J", "max_speed_m_s",     "milliseconds"};
+  for (size_t i = 0; i < scene_.colliders.size(); ++i) {
+    for (const char axis : {'x', 'y', 'z'}) columns.push_back(fmt::format("collider{}_force_{}_N", i, axis));
+    for (const char axis : {'x', 'y', 'z'})
+      columns.push_back(fmt::format("collider{}_torque_{}_N_m", i, axis));
+  }
+  log_.emplace(stats_csv_path(folder_.path()), std::move(columns));
 }
 
 void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds) {
@@ -72,10 +79,25 @@ void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double mi
   }
   // The row comes last: a frame that has one has all its files.
   unfinished.clear();
-  log_->write_row(std::array<double, 14>{
-      static_cast<double>(frame), s.time_s, static_cast<double>(s.particles),
-      static_cast<double>(s.active_blocks), static_cast<double>(s.steps), s.dt_s, s.mass_kg, s.momentum.x(),
-      s.momentum.y(), s.momentum.z(), s.kinetic_J, s.potential_J, s.max_speed_m_s, milliseconds});
+  std::vector<double> row{static_cast<double>(frame),
+                          s.time_s,
+                          static_cast<double>(s.particles),
+                          static_cast<double>(s.active_blocks),
+                          static_cast<double>(s.steps),
+                          s.dt_s,
+                          s.mass_kg,
+                          s.momentum.x(),
+                          s.momentum.y(),
+                          s.momentum.z(),
+                          s.kinetic_J,
+                          s.potential_J,
+                          s.max_speed_m_s,
+                          milliseconds};
+  for (const mpm::ColliderForce& c : s.colliders) {
+    row.insert(row.end(), c.force_N.begin(), c.force_N.end());
+    row.insert(row.end(), c.torque_N_m.begin(), c.torque_N_m.end());
+  }
+  log_->write_row(row);
   folder_.remove_earlier();
 }
 

@@ -181,6 +181,50 @@ void finish_emitter(SceneConfig& scene, std::size_t index) {
   emitter.material_id = material_id_of(scene.materials, parameters_of(emitter));
 }
 
+void finish_keyframes(Collider& collider, const std::string& path) {
+  std::vector<ColliderKeyframe>& keys = collider.keyframes;
+  if (keys.empty()) return;
+  for (const char* key : {"velocity", "angular_velocity_rad_s"}) {
+    if (!collider.origin.has(key)) continue;
+    throw input_error(collider.origin.of(key),
+                      fmt::format("'{0}.{1}' and '{0}.keyframe' cannot both be given", path, key));
+  }
+  if (keys.size() == 1) {
+    throw input_error(keys[0].origin.table,
+                      fmt::format("'{0}' has one keyframe; it needs two to move, and none to rest", path));
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (i > 0 && !(keys[i].time_s > keys[i - 1].time_s)) {
+      throw input_error(
+          keys[i].origin.of("time"),
+          fmt::format("'{}.time' must be later than the one before, which is at {} s; it is {} s",
+                      element_path((path + ".keyframe").c_str(), i), keys[i - 1].time_s, keys[i].time_s));
+    }
+    if (!keys[i].origin.has("center")) keys[i].center = collider.center;
+    if (!keys[i].origin.has("rotate_deg")) keys[i].rotate_deg = collider.rotate_deg;
+  }
+}
+
+void finish_collider(SceneConfig& scene, std::size_t index) {
+  Collider& collider = scene.colliders[index];
+  const std::string path = element_path("collider", index);
+  if (collider.shape == ColliderShape::kMesh) {
+    if (scene.dim == 2)
+      throw input_error(collider.origin.of("shape"),
+                        fmt::format("'{}.shape' = \"mesh\" needs dim = 3", path));
+    if (collider.mesh.empty())
+      throw input_error(collider.origin.of("mesh"), fmt::format("'{}.mesh' must name a file", path));
+    collider.mesh_path = (scene.file.parent_path() / collider.mesh).lexically_normal();
+    collider.center = collider.translate;
+  }
+  if (collider.shape == ColliderShape::kPlane) {
+    if (!(collider.normal.norm() > 0))
+      throw input_error(collider.origin.of("normal"), fmt::format("'{}.normal' must not be zero", path));
+    collider.normal.normalize();
+  }
+  finish_keyframes(collider, path);
+}
+
 void finish(SceneConfig& scene) {
   if (scene.name.empty()) scene.name = scene.file.stem().string();
   finish_domain(scene);
@@ -191,6 +235,7 @@ void finish(SceneConfig& scene) {
     throw input_error({scene.file.string(), 0, 0}, "the scene is empty: it needs at least one [[emitter]]");
   }
   for (std::size_t i = 0; i < scene.emitters.size(); ++i) finish_emitter(scene, i);
+  for (std::size_t i = 0; i < scene.colliders.size(); ++i) finish_collider(scene, i);
   finish_output(scene);
 }
 
