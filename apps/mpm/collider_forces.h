@@ -1,4 +1,4 @@
-// What the material does to colliders in a frame.
+// Forces and torques that the material puts on colliders in a frame.
 #pragma once
 #include <vector>
 

@@ -12,7 +12,8 @@
 
 namespace coppice::mpm {
 
-// Wall and collider response of one node of a block; `node` is (x, y, z) right-aligned, velocity in (x, y, z).
+// Wall and collider response of one node of a block; `node` is (x, y, z) right-aligned, velocity in
+// (x, y, z).
 template <int D>
 COPPICE_INLINE Float4 apply_boundaries(const StepArguments<D>& a, std::int64_t block_number,
                                        const std::int32_t* node, Float4 value) {

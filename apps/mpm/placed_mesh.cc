@@ -28,10 +28,17 @@ MeshColliderShape make_shape(const scene::SceneConfig& scene, const scene::Colli
   mesh.origin.setZero();
   const MeshShape shape(mesh, c.mesh_path.string(), c.strict ? OpenMesh::kRefuse : OpenMesh::kWarn);
   const double dx = scene.dx_m();
-  return {signed_distance(mesh, shape,
-                          {.spacing_m = static_cast<float>(dx / kNodesPerCell),
-                           .margin_m = static_cast<float>(kMarginCells * dx)}),
-          std::sqrt(radius2)};
+  const DistanceGridOptions options{.spacing_m = static_cast<float>(dx / kNodesPerCell),
+                                    .margin_m = static_cast<float>(kMarginCells * dx)};
+  MeshColliderShape made{signed_distance(mesh, shape, options), std::sqrt(radius2)};
+  if (std::ranges::none_of(made.distance.values, [](float d) { return d < 0; })) {
+    throw Error(
+        ErrorCode::kInvalidArgument,
+        fmt::format("the collider's mesh {} encloses nothing as wide as {:.3g} m; take a finer grid, or "
+                    "make it thicker",
+                    c.mesh_path.string(), made.distance.spacing_m));
+  }
+  return made;
 }
 
 // Says what the shape depends on.

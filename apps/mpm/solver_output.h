@@ -37,7 +37,7 @@ struct GridNode {
   Vec3f velocity_m_s = Vec3f::Zero();
 };
 
-// What the material does to a collider, over a frame's time. In 2-D per metre of depth.
+// A collider gets so much from the material, over a frame's time. In 2-D per metre of depth.
 struct ColliderForce {
   Vec3d force_N = Vec3d::Zero();
   Vec3d torque_N_m = Vec3d::Zero();  // about the collider's centre

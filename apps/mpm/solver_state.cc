@@ -29,13 +29,13 @@ SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& f
   const MemoryLimits limits{.device_bytes = device->memory_bytes(),
                             .machine_bytes = machine_memory_bytes(),
                             .is_shared = name == "cpu" || name == "simt"};
+  set_colliders(scene, control);
+  wait_add_meshes();
   const EmittedParticles emitted = emit_particles(scene, limits);
   particles.wait_add(emitted, starts, origin().template cast<float>());
   for (size_t e = 0; e < groups.size(); ++e)
     expect_particles(e, std::sqrt(static_cast<float>(scene.emitters[e].velocity.squaredNorm())));
   most_particles = particles.size() + most_emitted;
-  set_colliders(scene, control);
-  wait_add_meshes();
   double mass_kg = 0;
   for (const uint32_t e : emitted.emitter) mass_kg += groups[e].mass;
   forces.emplace(device, scene.colliders.size(), mass_kg);
@@ -48,9 +48,9 @@ void SolverState<D>::wait_add_meshes() {
   for (size_t i = 0; i < scene.colliders.size(); ++i) {
     scene::Collider& collider = scene.colliders[i];
     if (collider.shape != scene::ColliderShape::kMesh) continue;
-    const std::shared_ptr<const MeshColliderShape> shape = load_mesh_collider(scene, collider);
-    collider.radius = shape->radius_m;
-    const DistanceGrid& d = shape->distance;
+    meshes.push_back(load_mesh_collider(scene, collider));
+    collider.radius = meshes.back()->radius_m;
+    const DistanceGrid& d = meshes.back()->distance;
     distances.push_back(wait_device_copy(*device, d.values));
     const DistanceField field{distances.back()->template as<float>(),
                               {d.nodes.x(), d.nodes.y(), d.nodes.z()},

@@ -102,7 +102,7 @@ COPPICE_INLINE Contact<float, D> meet(const ColliderState<D>& now, const Collide
                                            : meet(now.box, next.box, from, to, gap);
 }
 
-// What a collider has got from the material since the frame began, as whole numbers of fixed units, so that
+// A collider has got so much from the material since the frame began: whole numbers of fixed units, so that
 // the sum does not depend on the order. Blocks spread over kImpulseSlots of them.
 struct alignas(64) ColliderImpulse {
   std::uint64_t momentum[3];  // two's complement, in units of 1 / StepArguments::per_impulse

@@ -93,8 +93,4 @@ double fastest_point_m_s(const SceneConfig& scene, const Collider& c, double tim
   return motion.velocity.norm() + radius * motion.angular_velocity_rad_s.norm();
 }
 
-bool is_moving(const Collider& c) {
-  return c.velocity.norm() > 0 || c.angular_velocity_rad_s.norm() > 0 || !c.keyframes.empty();
-}
-
 }  // namespace coppice::scene

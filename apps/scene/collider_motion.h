@@ -34,7 +34,4 @@ double next_keyframe_s(const SceneConfig& scene, double time_s, double tolerance
 // plane's points those in the domain count.
 double fastest_point_m_s(const SceneConfig& scene, const Collider& collider, double time_s);
 
-// Whether it ever moves.
-bool is_moving(const Collider& collider);
-
 }  // namespace coppice::scene

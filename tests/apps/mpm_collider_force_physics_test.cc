@@ -1,6 +1,4 @@
-// What the material does to colliders: weights, torques, and the balance of momentum.
-//
-// Seen to fail when the code was broken: the torque about the origin, what particles give left out (the balance).
+// Forces of the material on colliders: weights, torques, and the balance of momentum.
 #include <cmath>
 #include <string>
 

@@ -1,7 +1,4 @@
 // Planes, capsules, meshes and keyframes in the solver.
-//
-// Seen to fail when the code was broken: a plane without its particle contact, steps that pass over a keyframe,
-// a mesh's distance taken in the world's axes.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -9,6 +6,7 @@
 
 #include "apps/geometry/shapes_mesh.h"
 #include "apps/scene/collider_motion.h"
+#include "core/error.h"
 #include "tests/apps/mpm_physics_util.h"
 
 namespace coppice::mpm {
@@ -240,6 +238,20 @@ TEST_F(MeshCollider, DoesTheSameOnAnEmulatedGpu) {
   EXPECT_LT((middles[0] - middles[1]).norm(), 1e-5);
   EXPECT_GT(forces[0].norm(), 0);
   EXPECT_LT((forces[0] - forces[1]).norm(), 0.01 * forces[0].norm());
+}
+
+TEST_F(MeshCollider, RefusesASheet) {
+  const std::string file = write("sheet.obj", box_mesh({-0.2f, 0, -0.2f}, {0.2f, 1e-4f, 0.2f}));
+  try {
+    Solver::create(Device::cpu(1), parse_physics_scene(thrown_down(16, "sand") +
+                                                       fmt::format("[[collider]]\nshape = \"mesh\"\nmesh = "
+                                                                   "\"{}\"\ntranslate = [0.5, 0.31, 0.5]\n",
+                                                                   file)));
+    FAIL() << "a sheet was taken";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("encloses nothing as wide as 0.0312 m"), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST_F(MeshCollider, RefusesAnOpenMeshWhereThatIsAskedFor) {

@@ -50,8 +50,8 @@ TEST(WallBetweenNodes, HoldsInThreeDimensionsAndOnAnEmulatedGpu) {
   }
 }
 
-// The distance of a block's middle from the wall that it rests at, and the least of its particles, in cells:
-// means over several of its swings. The wall is the right one, and gravity points to it.
+// The distance of a block's middle from the wall that it rests at, and the least of its particles, in
+// cells: means over several of its swings. The wall is the right one, and gravity points to it.
 struct Rest {
   double middle, least;
 };
@@ -76,8 +76,8 @@ Rest rest_at_wall(double side_cells) {
   return rest;
 }
 
-// A block that begins at the wall stays there: wherever the wall is between two nodes, the block is pressed
-// together by its weight as it is beside a wall at a node, to a tenth of a cell, and neither hovers nor sinks.
+// A block that begins at the wall stays there: wherever the wall is between two nodes, its weight presses
+// it together as beside a wall at a node, to a tenth of a cell, and it neither hovers nor sinks.
 TEST(WallBetweenNodes, LetsABlockRestAtIt) {
   const Rest at_node = rest_at_wall(32);
   fmt::print("at a node: middle {:.3f} cells away, the nearest particle {:.3f}\n", at_node.middle,
@@ -109,8 +109,8 @@ TEST(WallBetweenNodes, SlowsASlidingBlockByCoulombsLaw) {
   EXPECT_NEAR(measured, exact, kFriction * kGravity * 0.08 / 4 + 0.02 * kSpeed);
 }
 
-// A pool of half the domain's height sloshes between walls, the right of which is between two nodes, and keeps
-// its depth but for what its weight takes.
+// A pool stands between walls, the right of which is between two nodes, and keeps its depth but for what
+// its weight takes.
 void expect_depth_beside_wall(double part) {
   constexpr double kDepth = 0.32, kStiffness_Pa = 1e5, kDx = 0.01;
   const double width = (64 + part) * kDx;
