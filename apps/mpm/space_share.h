@@ -47,15 +47,6 @@ COPPICE_INLINE std::uint32_t walls_between_nodes(const StepArguments<D>& a, cons
   return walls;
 }
 
-// The share of a node's B-spline that is on this side of a wall at any distance from it, in nodes: the
-// spline's integral.
-COPPICE_INLINE float share_of_node_at(float from_wall) {
-  const float away = std::fabs(from_wall), left = max_of(1.5f - away, 0.0f);
-  const float beyond = left * left * left * (1.0f / 6.0f);
-  const float near = from_wall * (0.75f - from_wall * from_wall * (1.0f / 3.0f));
-  return away < 0.5f ? 0.5f + near : from_wall > 0.0f ? 1.0f - beyond : beyond;
-}
-
 // Returns how much of the space around a place is before the walls between nodes, by what the nodes there
 // weigh, as a part of what it would be if these walls stood at the next node.
 template <int D>
