@@ -43,8 +43,8 @@ Surface collider_surface(uint id, vec3 origin, vec3 direction) {
   Collider c = load_collider(int(id - kFirstCollider));
   vec3 position = origin + hit_collider(c, origin, direction) * direction;
   vec3 local = (position - c.center) * c.axes;
-  vec3 normal = normalize(local);
-  if (c.is_box) {
+  vec3 normal = round_normal(c, local);
+  if (normal == vec3(0.0)) {
     vec3 nearness = abs(local) / c.half_size;
     float most = max(max(nearness.x, nearness.y), nearness.z);
     normal = sign(local) * step(most, nearness);

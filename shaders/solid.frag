@@ -13,7 +13,8 @@ out vec4 o_color;
 // In the world, of a point on the collider's surface.
 vec3 normal_at(Collider c, vec3 world) {
   vec3 local = (world - c.center) * c.axes;
-  if (!c.is_box) return normalize(world - c.center);
+  vec3 normal = round_normal(c, local);
+  if (normal != vec3(0.0)) return c.axes * normal;
   vec3 beyond = abs(local) - c.half_size;  // largest on the axis whose face it is
   vec3 axis = beyond.x > beyond.y ? (beyond.x > beyond.z ? vec3(1, 0, 0) : vec3(0, 0, 1))
                                   : (beyond.y > beyond.z ? vec3(0, 1, 0) : vec3(0, 0, 1));

@@ -384,6 +384,8 @@ void refuse_scene_files(const std::string& option, const std::string& file, cons
   refuse_input(option, file, "the scene", scene.file.string());
   for (const scene::Emitter& emitter : scene.emitters)
     refuse_input(option, file, "a mesh of the scene", emitter.mesh_path.string());
+  for (const scene::Collider& collider : scene.colliders)
+    refuse_input(option, file, "a mesh of the scene", collider.mesh_path.string());
 }
 
 int view_command(const Arguments& arguments, const CliHooks& hooks, const std::atomic<bool>& stop) {

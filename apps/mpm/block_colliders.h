@@ -2,8 +2,7 @@
 //
 // Device-clean.
 #pragma once
-#include "apps/mpm/contact.h"
-#include "apps/mpm/solver_types.h"
+#include "apps/mpm/collider_impulse.h"
 
 namespace coppice::mpm {
 
@@ -24,24 +23,24 @@ COPPICE_INLINE std::uint32_t colliders_beside(const StepArguments<D>& a, const s
   return beside;
 }
 
-// Stops a particle that moves `from` one place to another at the colliders that it meets. Returns whether it
-// meets any.
+// Stops a particle of a block that moves `from` one place to another at the colliders that it meets, which
+// get its momentum. Returns whether it meets any.
 template <int D>
 COPPICE_INLINE bool stop_at_colliders(const StepArguments<D>& a, std::uint32_t colliders,
-                                      const SmallVec<float, D>& from, SmallVec<float, D>& to,
-                                      SmallVec<float, D>& velocity) {
+                                      std::int64_t block_number, float mass, const SmallVec<float, D>& from,
+                                      SmallVec<float, D>& to, SmallVec<float, D>& velocity) {
   const float gap = 1e-3f * a.dx;
   bool meets = false;
   for (std::uint32_t c = 0; colliders >> c != 0; ++c) {
     if ((colliders >> c & 1u) == 0) continue;
     const ColliderState<D>&now = a.control->now[c], &next = a.control->next[c];
-    const Contact<float, D> hit = now.kind == ColliderKind::kSphere
-                                      ? meet(now.sphere, next.sphere, from, to, gap)
-                                      : meet(now.box, next.box, from, to, gap);
+    const Contact<float, D> hit = meet(now, next, from, to, gap);
     if (!hit.is_any) continue;
     meets = true;
     to = hit.position;
+    const SmallVec<float, D> before = velocity;
     velocity = respond_to_collider(now.boundary, now.friction, velocity, hit.velocity, hit.normal);
+    add_impulse<D>(a, block_number, c, mass * (before - velocity), to);
   }
   return meets;
 }

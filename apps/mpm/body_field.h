@@ -15,6 +15,7 @@ struct BodyShare {
   MaterialKind kind;
   float inv_dx, per_cell;  // 1/m; 1 / the cell's volume, 1/m^3
   std::int32_t cells[3];   // of the domain; its walls are nodes kPad and kPad + cells
+  float high_wall[3];      // or, where these differ, the second are between nodes, so many nodes from node 0
 };
 
 struct BodyStencil {
@@ -25,7 +26,7 @@ struct BodyStencil {
 // m to nodes, in the domain: what is not finite or elsewhere is at a wall.
 COPPICE_INLINE float node_position(const ParticleArrays& p, std::int64_t i, const BodyShare& body, int axis) {
   const float x = p.base[(Attribute<3>::kPosition + axis) * p.stride + i] * body.inv_dx;
-  return clamp_to(x, static_cast<float>(kPad), static_cast<float>(kPad + body.cells[axis]));
+  return clamp_to(x, static_cast<float>(kPad), body.high_wall[axis]);
 }
 
 // Returns the quadratic B-splines of a particle.
@@ -45,10 +46,15 @@ COPPICE_INLINE const Group<3>& group_of(const ParticleArrays& p, const Group<3>*
   return groups[static_cast<int>(p.base[Attribute<3>::kGroup * p.stride + i])];
 }
 
-// Mirrors a node that lies beyond a wall: returns the node that is as far before it.
+COPPICE_INLINE bool is_between_nodes(const BodyShare& body, int axis) {
+  return body.high_wall[axis] != static_cast<float>(kPad + body.cells[axis]);
+}
+
+// Mirrors a node that lies beyond a wall at a node: returns the node that is as far before it.
 COPPICE_INLINE std::int32_t node_inside(const BodyShare& body, int axis, std::int32_t node) {
   const std::int32_t low = kPad, high = kPad + body.cells[axis];
-  return node < low ? 2 * low - node : node > high ? 2 * high - node : node;
+  if (node < low) return 2 * low - node;
+  return node > high && !is_between_nodes(body, axis) ? 2 * high - node : node;
 }
 
 // Activates the leaves of 8^3 nodes that the particle's share goes to.
@@ -76,7 +82,8 @@ COPPICE_INLINE void activate_body_leaves(const Topology& shown, const Item& item
 }
 
 // Adds the particle's share to the nodes around it; what would go behind a wall goes to the node as far
-// before it, so that a body that rests against a wall is as full there as inside.
+// before it, so that a body that rests against a wall is as full there as inside. Nodes beside a wall between
+// nodes get as much more as the wall takes of their B-splines.
 template <class Field, class Item>
 COPPICE_INLINE void add_body_share(const Field& shown, const Item& item, const ParticleArrays& p,
                                    const Group<3>* groups, const BodyShare& body) {
@@ -88,6 +95,9 @@ COPPICE_INLINE void add_body_share(const Field& shown, const Item& item, const P
   // The node in a wall stands for itself and for its image.
   const auto weight = [&](int axis, int k) {
     const std::int32_t node = inside(axis, k);
+    if (is_between_nodes(body, axis) && node != kPad)
+      return s.w[axis][k] /
+             max_of(share_of_node_at(body.high_wall[axis] - static_cast<float>(node)), 1.0f / 48.0f);
     return node == kPad || node == kPad + body.cells[axis] ? 2 * s.w[axis][k] : s.w[axis][k];
   };
   for (int ix = 0; ix < 3; ++ix) {

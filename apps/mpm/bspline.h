@@ -30,4 +30,13 @@ COPPICE_INLINE void bspline_weights(T fx, T (&weight)[kStencilWidth]) {
   weight[2] = T(0.5) * right * right;
 }
 
+// The share of a node's B-spline that is on this side of a wall at any distance from it, in nodes: the
+// spline's integral.
+COPPICE_INLINE float share_of_node_at(float from_wall) {
+  const float away = std::fabs(from_wall), left = max_of(1.5f - away, 0.0f);
+  const float beyond = left * left * left * (1.0f / 6.0f);
+  const float near = from_wall * (0.75f - from_wall * from_wall * (1.0f / 3.0f));
+  return away < 0.5f ? 0.5f + near : from_wall > 0.0f ? 1.0f - beyond : beyond;
+}
+
 }  // namespace coppice::mpm

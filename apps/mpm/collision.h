@@ -1,4 +1,4 @@
-// Walls and moving rigid colliders, and what they do to the velocity of a grid node.
+// Moving rigid colliders, and what they do to the velocity of a grid node.
 //
 // Device-clean, branch-free, pure. A collider is evaluated at a point to a ColliderSample (signed distance,
 // outward normal, velocity of the collider's material there); where the distance is <= 0 the kernel passes
@@ -30,12 +30,13 @@ COPPICE_INLINE SmallVec<T, 3> spin_velocity(SmallVec<T, 3> omega, SmallVec<T, 3>
   return cross(omega, arm);
 }
 
-// The half space below a plane: solid where dot(normal, x) < offset.
+// The half space behind a plane.
 template <class T, int D>
-struct Wall {
-  SmallVec<T, D> normal;    // unit
-  T offset;                 // m
+struct HalfSpace {
+  SmallVec<T, D> point;     // m, on the plane
+  SmallVec<T, D> normal;    // unit, out of the solid
   SmallVec<T, D> velocity;  // m/s
+  AngularVelocity<T, D> omega;
 };
 
 template <class T, int D>
@@ -55,9 +56,20 @@ struct OrientedBox {
   AngularVelocity<T, D> omega;
 };
 
+// All points no farther than `radius` from the segment of half length `half_height` along the local y.
 template <class T, int D>
-COPPICE_INLINE ColliderSample<T, D> sample(Wall<T, D> wall, SmallVec<T, D> x) {
-  return {dot(wall.normal, x) - wall.offset, wall.normal, wall.velocity};
+struct OrientedCapsule {
+  SmallVec<T, D> center;            // m
+  T half_height, radius;            // m
+  SmallMat<T, D> world_from_local;  // rotation
+  SmallVec<T, D> velocity;          // m/s
+  AngularVelocity<T, D> omega;
+};
+
+template <class T, int D>
+COPPICE_INLINE ColliderSample<T, D> sample(HalfSpace<T, D> half, SmallVec<T, D> x) {
+  const SmallVec<T, D> arm = x - half.point;
+  return {dot(half.normal, arm), half.normal, half.velocity + spin_velocity(half.omega, arm)};
 }
 
 // At the centre itself the normal is the last axis.
@@ -72,6 +84,23 @@ COPPICE_INLINE ColliderSample<T, D> sample(Sphere<T, D> sphere, SmallVec<T, D> x
     normal.v[i] = defined ? arm.v[i] * inverse : (i == D - 1 ? T(1) : T(0));
   }
   return {length - sphere.radius, normal, sphere.velocity + spin_velocity(sphere.omega, arm)};
+}
+
+// Returns a local place as seen from the point of the capsule's segment that is nearest to it.
+template <class T, int D>
+COPPICE_INLINE SmallVec<T, D> from_segment(const OrientedCapsule<T, D>& capsule, SmallVec<T, D> local) {
+  local.v[1] -= clamp_to(local.v[1], -capsule.half_height, capsule.half_height);
+  return local;
+}
+
+template <class T, int D>
+COPPICE_INLINE ColliderSample<T, D> sample(OrientedCapsule<T, D> capsule, SmallVec<T, D> x) {
+  const SmallVec<T, D> arm = x - capsule.center;
+  const Sphere<T, D> end = {{}, capsule.radius, {}, {}};
+  const ColliderSample<T, D> s =
+      sample(end, from_segment(capsule, transpose(capsule.world_from_local) * arm));
+  return {s.distance, capsule.world_from_local * s.normal,
+          capsule.velocity + spin_velocity(capsule.omega, arm)};
 }
 
 // Exact inside and outside; inside, the normal is that of the nearest face.
@@ -161,9 +190,16 @@ COPPICE_INLINE OrientedBox<T, D> moved(OrientedBox<T, D> box, T dt_s) {
   return box;
 }
 template <class T, int D>
-COPPICE_INLINE Wall<T, D> moved(Wall<T, D> wall, T dt_s) {
-  wall.offset += dt_s * dot(wall.normal, wall.velocity);
-  return wall;
+COPPICE_INLINE HalfSpace<T, D> moved(HalfSpace<T, D> half, T dt_s) {
+  half.point = half.point + dt_s * half.velocity;
+  half.normal = rotation_over(half.omega, dt_s) * half.normal;
+  return half;
+}
+template <class T, int D>
+COPPICE_INLINE OrientedCapsule<T, D> moved(OrientedCapsule<T, D> capsule, T dt_s) {
+  capsule.center = capsule.center + dt_s * capsule.velocity;
+  capsule.world_from_local = rotation_over(capsule.omega, dt_s) * capsule.world_from_local;
+  return capsule;
 }
 
 }  // namespace coppice::mpm

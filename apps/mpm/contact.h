@@ -86,4 +86,61 @@ COPPICE_INLINE Contact<T, D> meet(const OrientedBox<T, D>& now, const OrientedBo
   return c;
 }
 
+template <class T, int D>
+COPPICE_INLINE Contact<T, D> meet(const HalfSpace<T, D>& now, const HalfSpace<T, D>& next,
+                                  SmallVec<T, D> from, SmallVec<T, D> to, T gap) {
+  Contact<T, D> c{false, to, {}, {}};
+  const T before = dot(now.normal, from - now.point), after = dot(next.normal, to - next.point);
+  if (before < -gap || after >= T(0)) return c;
+  c.is_any = true;
+  c.normal = next.normal;
+  c.position = to + (gap - after) * next.normal;
+  c.velocity = next.velocity + spin_velocity(next.omega, c.position - next.point);
+  return c;
+}
+
+// Returns where the line begin + t way comes into the ball around 0, for t from 0 to 1; 2 where it does not.
+template <class T, int D>
+COPPICE_INLINE T enters_round(SmallVec<T, D> begin, SmallVec<T, D> way, T radius) {
+  const T way2 = dot(way, way), toward = -dot(begin, way), beyond = dot(begin, begin) - radius * radius;
+  if (beyond <= T(0)) return T(0);
+  const T root2 = toward * toward - way2 * beyond;
+  if (!(root2 > T(0)) || toward <= T(0)) return T(2);
+  const T at = beyond / (toward + std::sqrt(root2));  // the nearer root, without cancellation
+  return at <= T(1) ? at : T(2);
+}
+
+// A capsule is the union of two balls and the part of a cylinder between them: the way enters it where it
+// enters the first of these. From there it slides on along the surface.
+template <class T, int D>
+COPPICE_INLINE Contact<T, D> meet(const OrientedCapsule<T, D>& now, const OrientedCapsule<T, D>& next,
+                                  SmallVec<T, D> from, SmallVec<T, D> to, T gap) {
+  Contact<T, D> c{false, to, {}, {}};
+  const SmallVec<T, D> begin = transpose(now.world_from_local) * (from - now.center);
+  const SmallVec<T, D> end = transpose(next.world_from_local) * (to - next.center), way = end - begin;
+  const SmallVec<T, D> off = from_segment(next, begin);
+  const T within = max_of(next.radius - gap, T(0));
+  if (dot(off, off) < within * within) return c;
+  SmallVec<T, D> below = begin, above = begin, across = begin, way_across = way;
+  below.v[1] += next.half_height, above.v[1] -= next.half_height;
+  across.v[1] = way_across.v[1] = T(0);
+  T enters = min_of(enters_round(below, way, next.radius), enters_round(above, way, next.radius));
+  const T side = enters_round(across, way_across, next.radius);
+  if (side <= T(1) && std::fabs(begin.v[1] + side * way.v[1]) <= next.half_height)
+    enters = min_of(enters, side);
+  if (enters > T(1)) return c;
+  const SmallVec<T, D> entry = begin + enters * way, rest = end - entry, out = from_segment(next, entry);
+  const SmallVec<T, D> on = end - (dot(rest, out) / max_of(dot(out, out), T(1e-30))) * out;
+  const SmallVec<T, D> away = from_segment(next, on);
+  const T length = std::sqrt(dot(away, away));
+  if (!(length > T(1e-12))) return c;
+  c.is_any = true;
+  const SmallVec<T, D> normal = (T(1) / length) * away;
+  c.normal = next.world_from_local * normal;
+  const SmallVec<T, D> arm = next.world_from_local * ((on - away) + (next.radius + gap) * normal);
+  c.position = next.center + arm;
+  c.velocity = next.velocity + spin_velocity(next.omega, arm);
+  return c;
+}
+
 }  // namespace coppice::mpm

@@ -17,6 +17,7 @@
 #include "apps/mpm/inflow_pattern.h"
 #include "apps/mpm/overlaps.h"
 #include "apps/mpm/place_text.h"
+#include "apps/mpm/placed_mesh.h"
 #include "core/error.h"
 
 namespace coppice::mpm {

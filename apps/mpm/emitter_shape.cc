@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "apps/mpm/placed_mesh.h"
 #include "core/error.h"
 
 namespace coppice::mpm {
@@ -41,16 +42,7 @@ class TurnedShape final : public Shape {
 std::unique_ptr<Shape> make_mesh_shape(const scene::Emitter& e) {
   const InputLocation& where = e.origin.of("mesh");
   try {
-    TriangleMesh mesh = load_mesh(e.mesh_path.string());
-    transform_mesh(mesh, {1.0f, rotation_from_euler_degrees(e.rotate_deg.cast<float>()), Vec3f::Zero()});
-    const Vec3f to = e.translate.cast<float>();
-    if (e.fit) {
-      const Vec3f half = Vec3f::Constant(static_cast<float>(*e.fit) / 2);
-      fit_mesh_into(mesh, {to - half, to + half});
-    } else {
-      transform_mesh(mesh, {static_cast<float>(e.scale), Mat3f::Identity(), to});
-    }
-    return std::make_unique<MeshShape>(std::move(mesh), e.mesh_path.string(),
+    return std::make_unique<MeshShape>(load_placed_mesh(e), e.mesh_path.string(),
                                        e.strict ? OpenMesh::kRefuse : OpenMesh::kWarn);
   } catch (const Error& error) {
     // The mesh's own place goes into the message; the scene's line is where the user starts looking.

@@ -150,7 +150,8 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
       const Particle p = particle(a, i);
       const SmallMat<float, D> gradient =
           gather_particle<D>(a, p, block.origin, tile, group.per_density, found);
-      if (beside.count(group)) settle_particle<D>(a, group, p, block.origin, beside, found);
+      if (beside.count(group)) settle_particle<D>(a, group, p, block.origin, block.number, beside, found);
+      if (beside.inner_walls != 0) stop_at_walls<D>(a, beside.inner_walls, p);
       note(advance_particle<D>(material, a.dt, p, gradient));
     }
   } else {
@@ -223,8 +224,10 @@ COPPICE_INLINE void grid_to_particles(const Read<NodeValue>& grid, const TileTea
         gather_particle<D>(a, particle(a, i), block.origin, tile, a.groups[g].per_density, found);
       if (!beside.count(a.groups[g])) continue;
       for (std::int64_t i = starts[g]; i < starts[g + 1]; ++i)
-        settle_particle<D>(a, a.groups[g], particle(a, i), block.origin, beside, found);
+        settle_particle<D>(a, a.groups[g], particle(a, i), block.origin, block.number, beside, found);
     }
+    if (beside.inner_walls != 0)
+      for (std::int64_t i = begin; i < end; ++i) stop_at_walls<D>(a, beside.inner_walls, particle(a, i));
   }
   for (std::uint32_t g = 0; g < a.n_groups; ++g)
     advance_group<D>(a, a.groups[g], starts[g], starts[g + 1], block, tile, beside, found);

@@ -12,17 +12,21 @@
 
 namespace coppice::mpm {
 
-// Wall and collider response of one node; `node` is (x, y, z) right-aligned, velocity in (x, y, z).
+// Wall and collider response of one node of a block; `node` is (x, y, z) right-aligned, velocity in
+// (x, y, z).
 template <int D>
-COPPICE_INLINE Float4 apply_boundaries(const StepArguments<D>& a, const std::int32_t* node, Float4 value) {
+COPPICE_INLINE Float4 apply_boundaries(const StepArguments<D>& a, std::int64_t block_number,
+                                       const std::int32_t* node, Float4 value) {
   SmallVec<float, D> v{}, x{};
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) v.v[k] = value[k], x.v[k] = static_cast<float>(node[3 - D + k]) * a.dx;
   for (std::uint32_t c = 0; c < a.control->n_colliders; ++c) {
     const ColliderState<D>& collider = a.control->now[c];
     const ColliderSample<float, D> hit = sample(collider, x);
-    if (hit.distance <= 0.0f)
-      v = respond_to_collider(collider.boundary, collider.friction, v, hit.velocity, hit.normal);
+    if (!(hit.distance <= 0.0f)) continue;
+    const SmallVec<float, D> before = v;
+    v = respond_to_collider(collider.boundary, collider.friction, v, hit.velocity, hit.normal);
+    add_impulse<D>(a, block_number, c, value[3] * (before - v), x);
   }
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {
@@ -50,7 +54,7 @@ COPPICE_INLINE void update_node(const StepArguments<D>& a, const Block<D>& block
   Float4 value = momentum * (1.0f / mass) + kick;
   value[3] = mass;
   const std::int32_t node[3] = {block.origin[0] + i, block.origin[1] + j, block.origin[2] + k};
-  store(out, apply_boundaries<D>(a, node, value));
+  store(out, apply_boundaries<D>(a, block.number, node, value));
 }
 
 // The tile of the block that lies so many blocks before this one, which reaches into it.
@@ -118,12 +122,27 @@ COPPICE_INLINE void update_grid(const Read<NodeValue>& tiles, const Write<NodeVa
   }
 }
 
-// Sets the colliders' poses at a time; from those at time 0 no error accumulates.
+// Sets the colliders' poses at a time; from those at the beginning of their motions no error accumulates.
 template <int D>
 COPPICE_INLINE void move_colliders(const StepControl<D>& control, ColliderState<D>* to, double time_s) {
   for (std::uint32_t c = 0; c < control.n_colliders; ++c) {
-    to[c].sphere = moved(control.start[c].sphere, static_cast<float>(time_s));
-    to[c].box = moved(control.start[c].box, static_cast<float>(time_s));
+    const ColliderState<D>& start = control.start[c];
+    const auto after_s = static_cast<float>(time_s - control.start_s[c]);
+    switch (start.kind) {
+      case ColliderKind::kSphere:
+        to[c].sphere = moved(start.sphere, after_s);
+        break;
+      case ColliderKind::kPlane:
+        to[c].plane = moved(start.plane, after_s);
+        break;
+      case ColliderKind::kCapsule:
+        to[c].capsule = moved(start.capsule, after_s);
+        break;
+      case ColliderKind::kBox:
+      case ColliderKind::kMesh:
+        to[c].box = moved(start.box, after_s);
+        break;
+    }
   }
 }
 

@@ -9,7 +9,8 @@
 #include <functional>
 #include <string>
 
-#include "apps/geometry/mesh.h"
+#include "apps/mpm/placed_mesh.h"
+#include "apps/scene/collider_motion.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -26,12 +27,30 @@ struct Obstacle {
 Obstacle collider_obstacle(const scene::SceneConfig& scene, size_t index) {
   const scene::Collider& c = scene.colliders[index];
   const std::string name = fmt::format("collider[{}]", index);
-  const Vec3f center = c.center.cast<float>();
+  const scene::RigidPose pose = scene::pose_at(c, 0);
+  const Vec3f center = pose.center.cast<float>();
   if (c.shape == scene::ColliderShape::kSphere) {
     const auto radius = static_cast<float>(c.radius);
     return {name, [=](const Vec3f& p) { return (p - center).squaredNorm() < radius * radius; }};
   }
-  const Mat3f local_from_world = rotation_from_euler_degrees(c.rotate_deg.cast<float>()).transpose();
+  const Mat3f local_from_world = pose.world_from_local.transpose();
+  if (c.shape == scene::ColliderShape::kPlane) {
+    const Vec3f normal = pose.world_from_local * c.normal.cast<float>();
+    return {name, [=](const Vec3f& p) { return normal.dot(p - center) < 0; }};
+  }
+  if (c.shape == scene::ColliderShape::kCapsule) {
+    const auto radius = static_cast<float>(c.radius), half_height = static_cast<float>(c.half_height);
+    return {name, [=](const Vec3f& p) {
+              Vec3f local = local_from_world * (p - center);
+              local.y() -= std::clamp(local.y(), -half_height, half_height);
+              return local.squaredNorm() < radius * radius;
+            }};
+  }
+  if (c.shape == scene::ColliderShape::kMesh) {
+    return {name, [=, shape = load_mesh_collider(scene, c)](const Vec3f& p) {
+              return distance_at(shape->distance, local_from_world * (p - center)) < 0;
+            }};
+  }
   Vec3f half = c.half_size.cast<float>();
   if (scene.dim == 2) half.z() = 1;
   return {name, [=](const Vec3f& p) {
@@ -96,22 +115,14 @@ std::vector<Vec3f> without_overlaps(const scene::SceneConfig& scene, size_t emit
     else
       ++obstacles[first[i]].count;
   }
-  if (kept.size() == particles.size()) return particles;
-  const InputLocation& where = scene.emitters[emitter].origin.table;
-  if (kept.empty()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                fmt::format("the emitter yields no particles: of its {}, {}; declare it before what is "
-                            "around it, or move it",
-                            particles.size(), text_of(obstacles)),
-                where);
-  }
-  const Error located(
-      ErrorCode::kUsage,
-      fmt::format("{} of emitter[{}]'s {} particles are left out, {}", particles.size() - kept.size(),
-                  emitter, particles.size(), text_of(obstacles)),
-      where);
-  log_info("{}", located.what());
-  return kept;
+}
+const Error located(ErrorCode::kUsage,
+                    fmt::format("{} of emitter[{}]'s {} particles are left out, {}",
+                                particles.size() - kept.size(), emitter, particles.size(),
+                                text_of(obstacles)),
+                    where);
+log_info("{}", located.what());
+return kept;
 }
 
 }  // namespace coppice::mpm

@@ -213,8 +213,11 @@ Field<float> Readback<D>::wait_body_field(MaterialKind kind, float threshold,
   ShownGrid& shown = wait_shown_grid();
   if constexpr (D == 3) {
     const StepArguments<3>& a = state_.arguments;
-    const BodyShare body = {
-        kind, a.inv_dx, a.inv_dx * a.inv_dx * a.inv_dx, {a.cells[0], a.cells[1], a.cells[2]}};
+    const BodyShare body = {kind,
+                            a.inv_dx,
+                            a.inv_dx * a.inv_dx * a.inv_dx,
+                            {a.cells[0], a.cells[1], a.cells[2]},
+                            {a.high_wall[0], a.high_wall[1], a.high_wall[2]}};
     return shown.wait_show_body(state_.particles.arrays(), a.groups, state_.particles.size(), body, threshold,
                                 enclosed);
   } else {

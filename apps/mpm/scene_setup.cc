@@ -6,15 +6,30 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/geometry/mesh.h"
+#include "apps/scene/collider_motion.h"
 #include "core/error.h"
 
 namespace coppice::mpm {
 namespace {
 
+ColliderKind kind_of(scene::ColliderShape shape) {
+  switch (shape) {
+    case scene::ColliderShape::kSphere:
+      return ColliderKind::kSphere;
+    case scene::ColliderShape::kBox:
+      return ColliderKind::kBox;
+    case scene::ColliderShape::kPlane:
+      return ColliderKind::kPlane;
+    case scene::ColliderShape::kCapsule:
+      return ColliderKind::kCapsule;
+    case scene::ColliderShape::kMesh:
+      break;
+  }
+  return ColliderKind::kMesh;
+}
+
 template <int D>
-SmallMat<float, D> rotation(const Vec3d& degrees) {
-  const Mat3f r = rotation_from_euler_degrees(degrees.cast<float>());
+SmallMat<float, D> small_matrix(const Mat3f& r) {
   SmallMat<float, D> m{};
   for (int i = 0; i < D; ++i) {
     for (int j = 0; j < D; ++j) m.m[i * D + j] = r(i, j);
@@ -22,20 +37,31 @@ SmallMat<float, D> rotation(const Vec3d& degrees) {
   return m;
 }
 
+// Gives a collider the pose and velocities that its motion begins with.
+template <int D>
+void set_motion(const scene::Collider& from, const scene::RigidMotion& motion, const Vec3d& origin,
+                ColliderState<D>& to) {
+  AngularVelocity<float, D> omega{};
+  if constexpr (D == 3)
+    omega = small<3>(motion.angular_velocity_rad_s);
+  else
+    omega.v[0] = static_cast<float>(motion.angular_velocity_rad_s.z());
+  const SmallVec<float, D> center = small<D>(motion.center - origin), velocity = small<D>(motion.velocity);
+  const SmallMat<float, D> turned = small_matrix<D>(motion.world_from_local);
+  const auto radius = static_cast<float>(from.radius), half_height = static_cast<float>(from.half_height);
+  to.sphere = {center, radius, velocity, omega};
+  to.box = {center, small<D>(from.half_size), turned, velocity, omega};
+  to.plane = {center, turned * small<D>(from.normal), velocity, omega};
+  to.capsule = {center, half_height, radius, turned, velocity, omega};
+}
+
 template <int D>
 ColliderState<D> make_collider(const scene::Collider& from, const Vec3d& origin) {
   ColliderState<D> to{};
-  to.kind = from.shape == scene::ColliderShape::kSphere ? ColliderKind::kSphere : ColliderKind::kBox;
+  to.kind = kind_of(from.shape);
   to.boundary = from.boundary;
   to.friction = static_cast<float>(from.friction);
-  AngularVelocity<float, D> omega{};
-  if constexpr (D == 3)
-    omega = small<3>(from.angular_velocity_rad_s);
-  else
-    omega.v[0] = static_cast<float>(from.angular_velocity_rad_s.z());
-  const SmallVec<float, D> center = small<D>(from.center - origin), velocity = small<D>(from.velocity);
-  to.sphere = {center, static_cast<float>(from.radius), velocity, omega};
-  to.box = {center, small<D>(from.half_size), rotation<D>(from.rotate_deg), velocity, omega};
+  set_motion(from, scene::motion_at(from, 0), origin, to);
   return to;
 }
 
@@ -112,8 +138,10 @@ void set_geometry(const scene::SceneConfig& scene, StepArguments<D>& a) {
   a.dx = static_cast<float>(scene.dx_m());
   a.inv_dx = 1.0f / a.dx;
   const Vec3i cells = scene.cells();
+  const Vec3d size_cells = scene.size_cells();
   for (int axis = 0; axis < D; ++axis) {
     a.cells[axis] = cells[axis];
+    a.high_wall[axis] = static_cast<float>(kPad + size_cells[axis]);
     a.gravity[axis] = static_cast<float>(scene.gravity[axis]);
     a.walls[2 * axis] = scene.walls.sides[static_cast<size_t>(2 * axis)];
     a.walls[2 * axis + 1] = scene.walls.sides[static_cast<size_t>(2 * axis + 1)];
@@ -126,6 +154,19 @@ void require_few_colliders(const scene::SceneConfig& scene) {
   throw Error(ErrorCode::kInvalidArgument,
               fmt::format("{} colliders; at most {} are possible", scene.colliders.size(), kMaxColliders),
               scene.origin.table);
+}
+
+template <int D>
+void set_motions(const scene::SceneConfig& scene, double time_s, StepControl<D>& c) {
+  for (size_t i = 0; i < scene.colliders.size(); ++i) {
+    const scene::Collider& collider = scene.colliders[i];
+    if (collider.keyframes.empty()) continue;
+    const scene::RigidMotion motion = scene::motion_at(collider, time_s);
+    if (motion.start_s == c.start_s[i]) continue;
+    set_motion(collider, motion, grid_origin(scene), c.start[i]);
+    c.start_s[i] = motion.start_s;
+    c.now[i] = c.start[i];
+  }
 }
 
 template <int D>
@@ -142,6 +183,8 @@ template float initial_scalar<2>(const Group<2>&);
 template float initial_scalar<3>(const Group<3>&);
 template void set_geometry<2>(const scene::SceneConfig&, StepArguments<2>&);
 template void set_geometry<3>(const scene::SceneConfig&, StepArguments<3>&);
+template void set_motions<2>(const scene::SceneConfig&, double, StepControl<2>&);
+template void set_motions<3>(const scene::SceneConfig&, double, StepControl<3>&);
 template void set_colliders<2>(const scene::SceneConfig&, StepControl<2>&);
 template void set_colliders<3>(const scene::SceneConfig&, StepControl<3>&);
 

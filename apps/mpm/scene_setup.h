@@ -25,13 +25,17 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& emitt
 template <int D>
 float initial_scalar(const Group<D>& group);
 
-// Sets the cell's size, the domain's cells, gravity and walls.
+// Sets the cell's size, the domain's cells and walls, and gravity.
 template <int D>
 void set_geometry(const scene::SceneConfig& scene, StepArguments<D>& arguments);
 
 // Errors: kInvalidArgument for more colliders than a step takes.
 void require_few_colliders(const scene::SceneConfig& scene);
-// Errors: kInvalidArgument for more than kMaxColliders.
+// Lets those with keyframes move on from a time, which is one of theirs or between two steps.
+template <int D>
+void set_motions(const scene::SceneConfig& scene, double time_s, StepControl<D>& control);
+// Sets the colliders as they are at the beginning, but for meshes' distances. Errors: kInvalidArgument for
+// more than kMaxColliders.
 template <int D>
 void set_colliders(const scene::SceneConfig& scene, StepControl<D>& control);
 

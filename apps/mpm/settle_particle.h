@@ -23,7 +23,7 @@ COPPICE_INLINE float low_end(const StepArguments<D>& a) {
 }
 template <int D>
 COPPICE_INLINE float high_end(const StepArguments<D>& a, int k) {
-  return (static_cast<float>(kPad + a.cells[k]) - 0.01f) * a.dx;
+  return (a.high_wall[k] - 0.01f) * a.dx;
 }
 // Returns whether the stencil of a place, so many nodes from a tile's first, is in that tile.
 template <int D>
@@ -34,7 +34,8 @@ COPPICE_INLINE bool is_in_tile(float nodes) {
 
 // Says what there is beside a block for its particles to meet.
 struct Surroundings {
-  std::uint32_t colliders = 0;  // a bit for each that is near
+  std::uint32_t colliders = 0;    // a bit for each that is near
+  std::uint32_t inner_walls = 0;  // a bit for each axis whose high wall is near and between nodes
   bool has_walls = false;
   template <int D>
   COPPICE_INLINE bool count(const Group<D>& group) const {
@@ -43,15 +44,32 @@ struct Surroundings {
 };
 template <int D>
 COPPICE_INLINE Surroundings surroundings(const StepArguments<D>& a, const std::int32_t* first) {
-  return {colliders_beside<D>(a, first), has_walls_beside<D>(a, first)};
+  const std::uint32_t inner_walls = walls_between_nodes<D>(a, first);
+  return {colliders_beside<D>(a, first), inner_walls, has_walls_beside<D>(a, first) || inner_walls != 0};
+}
+
+// Stops a particle at the walls that have no nodes of their own; nodes stop it at the others. It has moved,
+// and is in the domain.
+template <int D>
+COPPICE_INLINE void stop_at_walls(const StepArguments<D>& a, std::uint32_t walls, const Particle& p) {
+  using A = Attribute<D>;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    if ((walls >> k & 1u) == 0 || p[A::kPosition + k] < high_end(a, k)) continue;
+    SmallVec<float, D> normal{}, still{}, v{};
+    normal.v[k] = -1.0f;
+    COPPICE_UNROLL for (int j = 0; j < D; ++j) v.v[j] = p[A::kVelocity + j];
+    v = respond_to_collider(a.walls[2 * k + 1], a.wall_friction, v, still, normal);
+    COPPICE_UNROLL for (int j = 0; j < D; ++j) p[A::kVelocity + j] = v.v[j];
+  }
 }
 
 // Sets right what gather_particle() has done for a particle beside walls or colliders: its density, and where
 // it is. It was a step's way back before.
 template <int D>
 COPPICE_INLINE void settle_particle(const StepArguments<D>& a, const Group<D>& group, const Particle& p,
-                                    const std::int32_t* first, const Surroundings& beside,
-                                    BlockFindings& found) {
+                                    const std::int32_t* first, std::int64_t block_number,
+                                    const Surroundings& beside, BlockFindings& found) {
   using A = Attribute<D>;
   SmallVec<float, D> from{}, to{}, v{};
   COPPICE_UNROLL
@@ -59,8 +77,12 @@ COPPICE_INLINE void settle_particle(const StepArguments<D>& a, const Group<D>& g
     to.v[k] = p[A::kPosition + k], v.v[k] = p[A::kVelocity + k];
     from.v[k] = to.v[k] - a.dt * v.v[k];
   }
-  if (group.per_density > 0.0f) p[A::kStress] /= max_of(share_of_space<D>(a, beside.colliders, from), 0.25f);
-  if (!stop_at_colliders<D>(a, beside.colliders, from, to, v)) return;
+  if (group.per_density > 0.0f) {
+    float share = share_of_space<D>(a, beside.colliders, from);
+    if (beside.inner_walls != 0) share *= share_before_walls<D>(a, beside.inner_walls, from);
+    p[A::kStress] /= max_of(share, 0.25f);
+  }
+  if (!stop_at_colliders<D>(a, beside.colliders, block_number, group.mass, from, to, v)) return;
   float speed2 = 0.0f;
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {

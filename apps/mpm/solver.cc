@@ -13,6 +13,7 @@
 #include "apps/mpm/solver_state.h"
 #include "apps/mpm/step_length.h"
 #include "apps/mpm/time_step.h"
+#include "apps/scene/collider_motion.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/trace.h"
@@ -106,10 +107,17 @@ void SolverOf<D>::wait_ready() {
 template <int D>
 bool SolverOf<D>::wait_advance(int most_steps) {
   const TraceScope trace("solver.batch");
-  if (is_frame_over_) stats_.steps = stats_.sorts = 0;
+  if (is_frame_over_) {
+    stats_.steps = stats_.sorts = 0;
+    state_.forces->wait_clear();
+  }
   is_frame_over_ = false;
   const double frame_dt_s = state_.scene.time.frame_dt_s;
-  const double end_s = (frame_ + 1) * frame_dt_s, tolerance_s = 1e-9 * frame_dt_s;
+  const double frame_end_s = (frame_ + 1) * frame_dt_s, tolerance_s = 1e-9 * frame_dt_s;
+  // Within a batch of steps colliders have constant velocities.
+  const double key_s = scene::next_keyframe_s(state_.scene, time_s_, tolerance_s);
+  const double end_s = key_s < frame_end_s - tolerance_s ? key_s : frame_end_s;
+  set_motions(state_.scene, time_s_, state_.control);
   if (!sorted_once_ || state_.control.drifted != 0) wait_sort();
   choose_dt(end_s - time_s_);
   const double steps = std::round((end_s - time_s_) / stats_.dt_s);
@@ -117,11 +125,11 @@ bool SolverOf<D>::wait_advance(int most_steps) {
   if (flow_.is_on()) most_steps = std::min(most_steps, flow_.most_steps(time_s_, stats_.dt_s));
   wait_batch(static_cast<int>(std::min<double>(steps, most_steps)));
   check_finite();
-  // The float dt of the steps adds up to the frame's end but for rounding; the next frame starts from the
-  // exact time.
+  // The float dt of the steps adds up to the end but for rounding; the next frame or motion of a collider
+  // starts from the exact time.
   if (std::abs(end_s - time_s_) < 0.5 * stats_.dt_s) state_.control.time_s = time_s_ = end_s;
   if (flow_.is_on()) flow_.wait_update(time_s_);
-  if (end_s - time_s_ > tolerance_s) return false;
+  if (frame_end_s - time_s_ > tolerance_s) return false;
   ++frame_;
   is_frame_over_ = true;
   log_debug("frame {}: {} steps, dt {:.3g} s ({} bound), {} sorts", frame_, stats_.steps, stats_.dt_s,
@@ -188,6 +196,7 @@ FrameStats SolverOf<D>::wait_stats() {
   s.max_wave_m_s = state_.max_sound_m_s();
   s.mass_in_kg = flow_.mass_in_kg();
   s.mass_out_kg = flow_.mass_out_kg();
+  s.colliders = state_.forces->wait_read(state_.scene.time.frame_dt_s);
   readback_.wait_sum(s);
   return s;
 }

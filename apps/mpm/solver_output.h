@@ -44,6 +44,12 @@ struct GridNode {
   Vec3f velocity_m_s = Vec3f::Zero();
 };
 
+// A collider gets so much from the material, over a frame's time. In 2-D per metre of depth.
+struct ColliderForce {
+  Vec3d force_N = Vec3d::Zero();
+  Vec3d torque_N_m = Vec3d::Zero();  // about the collider's centre
+};
+
 struct FrameStats {
   double time_s = 0;
   uint64_t particles = 0, active_blocks = 0, steps = 0, sorts = 0;
@@ -57,6 +63,7 @@ struct FrameStats {
   double max_wave_m_s = 0;     // of the fastest sound wave
   double dt_s = 0;             // of the frame's last step
   bool dt_from_sound = false;  // the sound speed bounded it, not the material's own speed
+  std::vector<ColliderForce> colliders;
 };
 
 }  // namespace coppice::mpm

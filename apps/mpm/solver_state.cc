@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "apps/mpm/inflow_pattern.h"
+#include "apps/mpm/placed_mesh.h"
 #include "core/machine_memory.h"
 #include "gpu/host_access.h"
 
@@ -30,13 +31,40 @@ SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& f
   arguments.n_groups = static_cast<uint32_t>(groups.size());
   arguments.groups = group_table->as<Group<D>>();
   arguments.control = control_buffer->as<StepControl<D>>();
+  set_colliders(scene, control);
+  wait_add_meshes();
   particles.wait_add(emitted, starts, origin().template cast<float>());
   for (size_t e = 0; e < groups.size(); ++e)
     expect_particles(e, std::sqrt(static_cast<float>(scene.emitters[e].velocity.squaredNorm())));
   constexpr double kMostParticles = 0x1p32;  // ids are 32 bits
   most_particles = particles.size() + most_emitted +
                    static_cast<uint64_t>(std::min(expected_inflow(scene), kMostParticles));
-  set_colliders(scene, control);
+  double mass_kg = 0;
+  for (const uint32_t e : emitted.emitter) mass_kg += groups[e].mass;
+  float heaviest_kg = 0;
+  for (const Group<D>& group : groups) heaviest_kg = std::max(heaviest_kg, group.mass);
+  if (scene.has_inflow()) mass_kg += heaviest_kg * std::min(expected_inflow(scene), kMostParticles);
+  forces.emplace(device, scene.colliders.size(), mass_kg);
+  arguments.impulses = forces->sums();
+  arguments.per_impulse = forces->per_impulse();
+}
+
+template <int D>
+void SolverState<D>::wait_add_meshes() {
+  for (size_t i = 0; i < scene.colliders.size(); ++i) {
+    scene::Collider& collider = scene.colliders[i];
+    if (collider.shape != scene::ColliderShape::kMesh) continue;
+    meshes.push_back(load_mesh_collider(scene, collider));
+    collider.radius = meshes.back()->radius_m;
+    const DistanceGrid& d = meshes.back()->distance;
+    distances.push_back(wait_device_copy(*device, d.values));
+    const DistanceField field{distances.back()->template as<float>(),
+                              {d.nodes.x(), d.nodes.y(), d.nodes.z()},
+                              {d.low.x(), d.low.y(), d.low.z()},
+                              d.spacing_m,
+                              1 / d.spacing_m};
+    control.start[i].field = control.now[i].field = control.next[i].field = field;
+  }
 }
 
 template <int D>

@@ -4,10 +4,14 @@
 // Thread-compatible.
 #pragma once
 #include <bit>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "apps/mpm/block_grid.h"
+#include "apps/mpm/collider_forces.h"
 #include "apps/mpm/particle_store.h"
+#include "apps/mpm/placed_mesh.h"
 #include "apps/mpm/scene_setup.h"
 #include "apps/scene/scene.h"
 #include "sparse/program.h"
@@ -47,6 +51,12 @@ struct SolverState {
   StepControl<D> control{};  // as on the device, but for what is written here before the next batch
   StepArguments<D> arguments{};
   IntrusivePtr<Buffer> group_table, control_buffer;
+  std::vector<std::shared_ptr<const MeshColliderShape>> meshes;  // of colliders
+  std::vector<IntrusivePtr<Buffer>> distances;                   // theirs, on the device
+  std::optional<ColliderForces> forces;                          // from construction on
+
+ private:
+  void wait_add_meshes();
 };
 
 }  // namespace coppice::mpm

@@ -15,7 +15,7 @@
 #pragma once
 #include <cstdint>
 
-#include "apps/mpm/collision.h"
+#include "apps/mpm/distance_field.h"
 #include "apps/mpm/material_models.h"
 
 namespace coppice::mpm {
@@ -89,7 +89,7 @@ COPPICE_INLINE auto with_material(const Group<D>& group, Visit&& visit) {
   return visit(group.jelly);
 }
 
-enum class ColliderKind : std::int32_t { kSphere = 0, kBox = 1 };
+enum class ColliderKind : std::int32_t { kSphere = 0, kBox = 1, kPlane = 2, kCapsule = 3, kMesh = 4 };
 
 template <int D>
 struct ColliderState {
@@ -97,13 +97,38 @@ struct ColliderState {
   BoundaryKind boundary;
   float friction;
   Sphere<float, D> sphere;
-  OrientedBox<float, D> box;
+  OrientedBox<float, D> box;  // of a mesh: its frame
+  HalfSpace<float, D> plane;
+  OrientedCapsule<float, D> capsule;
+  DistanceField field;  // of a mesh
 };
 
 template <int D>
 COPPICE_INLINE ColliderSample<float, D> sample(const ColliderState<D>& collider, SmallVec<float, D> x) {
+  if (collider.kind == ColliderKind::kPlane) return sample(collider.plane, x);
+  if (collider.kind == ColliderKind::kCapsule) return sample(collider.capsule, x);
+  if constexpr (D == 3)
+    if (collider.kind == ColliderKind::kMesh) return sample(collider.field, collider.box, x);
   return collider.kind == ColliderKind::kSphere ? sample(collider.sphere, x) : sample(collider.box, x);
 }
+template <int D>
+COPPICE_INLINE Contact<float, D> meet(const ColliderState<D>& now, const ColliderState<D>& next,
+                                      SmallVec<float, D> from, SmallVec<float, D> to, float gap) {
+  if (now.kind == ColliderKind::kPlane) return meet(now.plane, next.plane, from, to, gap);
+  if (now.kind == ColliderKind::kCapsule) return meet(now.capsule, next.capsule, from, to, gap);
+  if constexpr (D == 3)
+    if (now.kind == ColliderKind::kMesh) return meet(now.field, now.box, next.box, from, to, gap);
+  return now.kind == ColliderKind::kSphere ? meet(now.sphere, next.sphere, from, to, gap)
+                                           : meet(now.box, next.box, from, to, gap);
+}
+
+// A collider has got so much from the material since the frame began: whole numbers of fixed units, so that
+// the sum does not depend on the order. Blocks spread over kImpulseSlots of them.
+struct alignas(64) ColliderImpulse {
+  std::uint64_t momentum[3];  // two's complement, in units of 1 / StepArguments::per_impulse
+  std::uint64_t angular[3];   // about the collider's centre, in that unit times a metre; 2-D: [2] alone
+};
+inline constexpr int kImpulseSlots = 32;
 template <int D>
 COPPICE_INLINE float distance_to(const ColliderState<D>& collider, SmallVec<float, D> x) {
   return sample(collider, x).distance;
@@ -123,7 +148,8 @@ struct StepControl {
   std::uint32_t max_modulus_bits;  // largest wave modulus / density, m^2/s^2, of the last step
   std::uint32_t n_colliders;
   double time_s;
-  ColliderState<D> start[kMaxColliders];  // pose at t = 0
+  double start_s[kMaxColliders];
+  ColliderState<D> start[kMaxColliders];  // pose at start_s
   ColliderState<D> now[kMaxColliders];    // pose at time_s
   ColliderState<D> next[kMaxColliders];   // pose when the step is done
 };
@@ -140,9 +166,14 @@ struct StepArguments {
   float dt;               // s
   float max_speed;        // m/s; a faster particle sets too_fast, a faster wave too_stiff
   float gravity[3];       // m/s^2
-  std::int32_t cells[3];  // domain cells per axis: walls stand at nodes kPad and kPad + cells
+  std::int32_t cells[3];  // that cover the domain, per axis: nodes from kPad + cells on are not in it
+  // The walls stand at node kPad and, where the domain's side is no whole number of cells, between nodes,
+  // `high_wall` nodes from node 0.
+  float high_wall[3];
   BoundaryKind walls[6];  // x_min, x_max, y_min, y_max, z_min, z_max
   float wall_friction;
+  ColliderImpulse* impulses;  // [kImpulseSlots][kMaxColliders]
+  float per_impulse;          // 1 / (kg m/s), a power of two
 };
 
 }  // namespace coppice::mpm

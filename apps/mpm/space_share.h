@@ -34,6 +34,43 @@ COPPICE_INLINE bool has_walls_beside(const StepArguments<D>& a, const std::int32
   return beside;
 }
 
+// Returns a bit for each axis whose high wall stands between nodes where particles of the block may come.
+template <int D>
+COPPICE_INLINE std::uint32_t walls_between_nodes(const StepArguments<D>& a, const std::int32_t* first) {
+  std::uint32_t walls = 0;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    const bool is_between = a.high_wall[k] != static_cast<float>(kPad + a.cells[k]);
+    const bool is_near = static_cast<float>(first[3 - D + k] + kTileSize<D> + 1) > a.high_wall[k];
+    walls |= (is_between && is_near ? 1u : 0u) << k;
+  }
+  return walls;
+}
+
+// Returns how much of the space around a place is before the walls between nodes, by what the nodes there
+// weigh, as a part of what it would be if these walls stood at the next node.
+template <int D>
+COPPICE_INLINE float share_before_walls(const StepArguments<D>& a, std::uint32_t walls,
+                                        const SmallVec<float, D>& at) {
+  float share = 1.0f;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    if ((walls >> k & 1u) == 0) continue;
+    const float x = at.v[k] * a.inv_dx, base = bspline_base(x);
+    const float low = base - static_cast<float>(kPad), next = static_cast<float>(kPad + a.cells[k]) - base;
+    float weights[kStencilWidth], before = 0.0f, before_next = 0.0f;
+    bspline_weights(x - base, weights);
+    COPPICE_UNROLL
+    for (int i = 0; i < kStencilWidth; ++i) {
+      const float node = static_cast<float>(i), weight = weights[i] * share_of_node_at(low + node);
+      before += weight * share_of_node_at(a.high_wall[k] - base - node);
+      before_next += weight * share_of_node_at(next - node);
+    }
+    share *= before / max_of(before_next, 1e-6f);
+  }
+  return share;
+}
+
 // Returns how much of the space around a place is between the walls and outside of colliders, by what the
 // nodes there weigh: 1 from two cells on. On the other side there is no mass.
 template <int D>

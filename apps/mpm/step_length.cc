@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/scene/collider_motion.h"
 #include "core/error.h"
 
 namespace coppice::mpm {
@@ -28,14 +29,11 @@ std::string stiffest_material(const scene::SceneConfig& scene) {
                      stiffest - scene.emitters.begin());
 }
 
-// Returns the collider with the fastest point, and its speed; 0 where there is none.
-std::pair<size_t, double> fastest_collider(const scene::SceneConfig& scene) {
+// Returns the collider with the fastest point, and its speed from now on; 0 where there is none.
+std::pair<size_t, double> fastest_collider(const scene::SceneConfig& scene, double time_s) {
   std::pair<size_t, double> fastest{0, 0};
   for (size_t i = 0; i < scene.colliders.size(); ++i) {
-    const scene::Collider& c = scene.colliders[i];
-    const Vec3d half = scene.dim == 3 ? c.half_size : Vec3d(c.half_size.x(), c.half_size.y(), 0);
-    const double radius = c.shape == scene::ColliderShape::kSphere ? c.radius : half.norm();
-    const double speed = c.velocity.norm() + radius * c.angular_velocity_rad_s.norm();
+    const double speed = scene::fastest_point_m_s(scene, scene.colliders[i], time_s);
     if (speed > fastest.second) fastest = {i, speed};
   }
   return fastest;
@@ -84,7 +82,7 @@ std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfi
         dt_s, kMostSteps, time.frame_dt_s);
   }
   if (is_max_dt) return asked_for("time.max_dt_s", time.max_dt_s, " s") + ", and have shorter frames";
-  const auto [collider, collider_speed] = fastest_collider(scene);
+  const auto [collider, collider_speed] = fastest_collider(scene, now.time_s);
   const std::string needs =
       fmt::format("which needs steps of {:.3g} s, more than {:.0e} in a frame", dt_s, kMostSteps);
   if (dt_s > 0.49 * viscous_step_s(scene)) {
@@ -120,7 +118,7 @@ StepLength choose_step_length(const scene::SceneConfig& scene, const StepSituati
   // The material's own speed may grow within a batch; gravity's part of it is known.
   const double falling = now.speed_m_s + scene.gravity.norm() * kStepsPerBatch *
                                              std::min(time.max_dt_s, reach / std::max(now.sound_m_s, 1e-6));
-  const double dt_speed = reach / std::max({falling, fastest_collider(scene).second, 1e-9}),
+  const double dt_speed = reach / std::max({falling, fastest_collider(scene, now.time_s).second, 1e-9}),
                dt_sound = reach / std::max(now.sound_m_s, 1e-9);
   const double most = std::min({dt_speed, dt_sound, 0.5 * viscous_step_s(scene), time.max_dt_s});
   const bool is_sound = dt_sound <= dt_speed;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,17 +22,30 @@ enum class ColorMode { kMaterial, kScalar };
 // far from others, stays spheres; snow and sand are drawn as grains, several for a particle. In 2-D all
 // are discs.
 enum class Look : uint8_t { kSpheres, kWater, kJelly, kSnow, kSand };
-enum class RenderColliderShape { kSphere, kBox };
+enum class RenderColliderShape { kSphere, kBox, kPlane, kCapsule, kMesh };
 
 // Particles of a 3-D scene are drawn with this radius, as a part of the side of a cube of their volume.
 inline constexpr float kRadiusPerSpacing = 0.6f;
 
+// A signed distance on the nodes of a grid, of which the surface is drawn.
+struct RenderDistances {
+  Vec3i nodes = Vec3i::Zero();
+  Vec3f low = Vec3f::Zero();  // m, of node (0, 0, 0), from the collider's centre
+  float spacing_m = 0.0f;
+  std::shared_ptr<const std::vector<float>> values;  // f32[nodes.x][nodes.y][nodes.z], m
+};
+
 struct RenderCollider {
   RenderColliderShape shape = RenderColliderShape::kSphere;
-  Vec3f center = Vec3f::Zero();                // m
-  float radius_m = 0.0f;                       // sphere
-  Vec3f half_size = Vec3f::Zero();             // m; box, before rotation; z is ignored in 2-D
-  Mat3f world_from_local = Mat3f::Identity();  // rotation of the box
+  Vec3f center = Vec3f::Zero();  // m
+  float radius_m = 0.0f;         // sphere, capsule
+  // m; before rotation, around the centre: the box, the box around a capsule, whose axis is y, or a mesh, or
+  // the domain that a plane is drawn in; z is ignored in 2-D.
+  Vec3f half_size = Vec3f::Zero();
+  Mat3f world_from_local = Mat3f::Identity();  // rotation; a plane has none
+  Vec3f normal = Vec3f::UnitY();               // plane, out of the solid, and where it is: n . (x - center)
+  float offset_m = 0.0f;
+  RenderDistances distances;  // mesh
 };
 
 struct RenderScene {

@@ -8,7 +8,9 @@
 namespace coppice::render {
 namespace {
 
-constexpr int kFloatsPerCollider = 16;
+constexpr size_t kFloatsPerCollider = 24;
+// Distances begin at whole multiples of so many, whose numbers are exact in a float.
+constexpr size_t kAlignedDistances = 64;
 
 Vec3f extent_of(const RenderCollider& c, int dim) {
   if (c.shape == RenderColliderShape::kSphere) return Vec3f::Constant(c.radius_m);
@@ -29,14 +31,29 @@ std::vector<float> pack_colliders(const RenderScene& scene) {
   std::vector<float> packed;
   packed.reserve(scene.colliders.size() * kFloatsPerCollider);
   for (const RenderCollider& c : scene.colliders) {
-    const bool box = c.shape == RenderColliderShape::kBox;
+    const bool is_turned = c.shape != RenderColliderShape::kSphere && c.shape != RenderColliderShape::kPlane;
     const Vec3f half = extent_of(c, scene.dim);
-    packed.insert(packed.end(), {c.center.x(), c.center.y(), c.center.z(), box ? 1.0f : 0.0f});
+    packed.insert(packed.end(),
+                  {c.center.x(), c.center.y(), c.center.z(), static_cast<float>(static_cast<int>(c.shape))});
     for (int axis = 0; axis < 3; ++axis) {
-      const Vec3f direction = box ? Vec3f(c.world_from_local.col(axis)) : Vec3f(Vec3f::Unit(axis));
+      const Vec3f direction = is_turned ? Vec3f(c.world_from_local.col(axis)) : Vec3f(Vec3f::Unit(axis));
       packed.insert(packed.end(), {direction.x(), direction.y(), direction.z(), half[axis]});
     }
+    const RenderDistances& d = c.distances;
+    const bool is_mesh = c.shape == RenderColliderShape::kMesh;
+    const Vec3f first = is_mesh ? d.low : c.normal;
+    packed.insert(packed.end(), {first.x(), first.y(), first.z(), is_mesh ? d.spacing_m : c.offset_m});
+    packed.insert(packed.end(), {static_cast<float>(d.nodes.x()), static_cast<float>(d.nodes.y()),
+                                 static_cast<float>(d.nodes.z()), 0.0f});
   }
+  for (size_t i = 0; i < scene.colliders.size(); ++i) {
+    const auto& values = scene.colliders[i].distances.values;
+    if (!values) continue;
+    packed.resize((packed.size() + kAlignedDistances - 1) / kAlignedDistances * kAlignedDistances);
+    packed[(i + 1) * kFloatsPerCollider - 1] = static_cast<float>(packed.size() / kAlignedDistances);
+    packed.insert(packed.end(), values->begin(), values->end());
+  }
+  packed.resize((packed.size() + 3) / 4 * 4);
   return packed;
 }
 

@@ -10,7 +10,8 @@
 
 namespace coppice::render {
 
-// Returns f32[n_colliders][4][4]: four texels each, as shaders/common.glsl's load_collider() reads them.
+// Returns f32[n_colliders][6][4]: six texels each, as shaders/common.glsl's load_collider() reads them; then
+// the distances of meshes.
 std::vector<float> pack_colliders(const RenderScene& scene);
 
 // Returns the bounds of what is drawn, cut to the neighbourhood of the domain: one stray particle must not

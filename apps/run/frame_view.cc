@@ -5,9 +5,10 @@
 #include <cmath>
 #include <optional>
 
-#include "apps/geometry/mesh.h"
+#include "apps/mpm/placed_mesh.h"
 #include "apps/render/camera_path.h"
 #include "apps/run/particle_fields.h"
+#include "apps/scene/collider_motion.h"
 
 namespace coppice {
 render::ColorMap color_map_of(scene::Colormap map) {
@@ -77,21 +78,59 @@ render::Look look_of(scene::MaterialKind kind, scene::ColorBy color) {
   return render::Look::kJelly;
 }
 
+namespace {
+
+render::RenderColliderShape shape_of(scene::ColliderShape shape) {
+  switch (shape) {
+    case scene::ColliderShape::kSphere:
+      return render::RenderColliderShape::kSphere;
+    case scene::ColliderShape::kBox:
+      return render::RenderColliderShape::kBox;
+    case scene::ColliderShape::kPlane:
+      return render::RenderColliderShape::kPlane;
+    case scene::ColliderShape::kCapsule:
+      return render::RenderColliderShape::kCapsule;
+    case scene::ColliderShape::kMesh:
+      break;
+  }
+  return render::RenderColliderShape::kMesh;
+}
+
+// A plane is drawn in the domain, in whose middle it says where it is.
+void place_plane(const scene::SceneConfig& scene, const scene::Collider& c, render::RenderCollider& r) {
+  const Vec3f point = r.center;
+  r.normal = r.world_from_local * c.normal.cast<float>();
+  r.world_from_local = Mat3f::Identity();
+  r.center = (0.5 * (scene.domain.min + scene.domain.max)).cast<float>();
+  r.half_size = (0.5 * (scene.domain.max - scene.domain.min)).cast<float>();
+  r.offset_m = r.normal.dot(point - r.center);
+}
+
+void add_mesh(const scene::SceneConfig& scene, const scene::Collider& c, render::RenderCollider& r) {
+  const std::shared_ptr<const mpm::MeshColliderShape> shape = mpm::load_mesh_collider(scene, c);
+  const DistanceGrid& d = shape->distance;
+  r.distances = {d.nodes, d.low, d.spacing_m, {shape, &d.values}};
+  const Vec3f high = d.low + d.spacing_m * (d.nodes - Vec3i::Ones()).cast<float>();
+  r.half_size = d.low.cwiseAbs().cwiseMax(high.cwiseAbs());
+}
+
+}  // namespace
+
 std::vector<render::RenderCollider> colliders_at(const scene::SceneConfig& scene, double time_s) {
   std::vector<render::RenderCollider> all;
   for (const scene::Collider& c : scene.colliders) {
+    const scene::RigidPose pose = scene::pose_at(c, time_s);
     render::RenderCollider r;
-    r.shape = c.shape == scene::ColliderShape::kSphere ? render::RenderColliderShape::kSphere
-                                                       : render::RenderColliderShape::kBox;
-    r.center = (c.center + time_s * c.velocity).cast<float>();
+    r.shape = shape_of(c.shape);
+    r.center = pose.center.cast<float>();
     r.radius_m = static_cast<float>(c.radius);
     r.half_size = c.half_size.cast<float>();
-    const Vec3d turn = time_s * c.angular_velocity_rad_s;
-    Mat3f spin = Mat3f::Identity();
-    if (turn.norm() > 0)
-      spin = Eigen::AngleAxisd(turn.norm(), turn.normalized()).toRotationMatrix().cast<float>();
-    r.world_from_local = spin * rotation_from_euler_degrees(c.rotate_deg.cast<float>());
-    all.push_back(r);
+    r.world_from_local = pose.world_from_local;
+    if (c.shape == scene::ColliderShape::kPlane) place_plane(scene, c, r);
+    if (c.shape == scene::ColliderShape::kMesh) add_mesh(scene, c, r);
+    if (c.shape == scene::ColliderShape::kCapsule)
+      r.half_size = Vec3d(c.radius, c.radius + c.half_height, c.radius).cast<float>();
+    all.push_back(std::move(r));
   }
   return all;
 }
@@ -154,8 +193,10 @@ Aabb3f scene_bounds(const scene::SceneConfig& scene) {
     add_sphere(e.center, *radius);
   }
   for (const scene::Collider& c : scene.colliders) {
-    if (c.velocity.norm() > 0) return domain;
-    add_sphere(c.center, c.shape == scene::ColliderShape::kSphere ? c.radius : c.half_size.norm());
+    if (c.velocity.norm() > 0 || !c.keyframes.empty()) return domain;
+    if (c.shape == scene::ColliderShape::kPlane || c.shape == scene::ColliderShape::kMesh) return domain;
+    add_sphere(c.center,
+               c.shape == scene::ColliderShape::kBox ? c.half_size.norm() : c.radius + c.half_height);
   }
   // Falling bodies spread about as wide as they were high, and splash a little higher.
   const float height = bodies.max.y() - domain.min.y();

@@ -32,6 +32,11 @@ std::vector<StatsColumn> stats_columns(const scene::SceneConfig& scene, const mp
                          {"max_speed_m_s", s.max_speed_m_s},
                          {"milliseconds", frame.milliseconds}});
   if (scene.has_flow()) all.insert(all.end(), {{"mass_in_kg", s.mass_in_kg}, {"mass_out_kg", s.mass_out_kg}});
+  for (size_t i = 0; i < scene.colliders.size(); ++i) {
+    const mpm::ColliderForce force = i < s.colliders.size() ? s.colliders[i] : mpm::ColliderForce();
+    add_vector(all, fmt::format("collider{}_force", i), "N", force.force_N);
+    add_vector(all, fmt::format("collider{}_torque", i), "N_m", force.torque_N_m);
+  }
   return all;
 }
 

@@ -226,6 +226,50 @@ void finish_emitter(SceneConfig& scene, std::size_t index) {
   emitter.material_id = material_id_of(scene.materials, parameters_of(emitter));
 }
 
+void finish_keyframes(Collider& collider, const std::string& path) {
+  std::vector<ColliderKeyframe>& keys = collider.keyframes;
+  if (keys.empty()) return;
+  for (const char* key : {"velocity", "angular_velocity_rad_s"}) {
+    if (!collider.origin.has(key)) continue;
+    throw input_error(collider.origin.of(key),
+                      fmt::format("'{0}.{1}' and '{0}.keyframe' cannot both be given", path, key));
+  }
+  if (keys.size() == 1) {
+    throw input_error(keys[0].origin.table,
+                      fmt::format("'{0}' has one keyframe; it needs two to move, and none to rest", path));
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (i > 0 && !(keys[i].time_s > keys[i - 1].time_s)) {
+      throw input_error(
+          keys[i].origin.of("time"),
+          fmt::format("'{}.time' must be later than the one before, which is at {} s; it is {} s",
+                      element_path((path + ".keyframe").c_str(), i), keys[i - 1].time_s, keys[i].time_s));
+    }
+    if (!keys[i].origin.has("center")) keys[i].center = collider.center;
+    if (!keys[i].origin.has("rotate_deg")) keys[i].rotate_deg = collider.rotate_deg;
+  }
+}
+
+void finish_collider(SceneConfig& scene, std::size_t index) {
+  Collider& collider = scene.colliders[index];
+  const std::string path = element_path("collider", index);
+  if (collider.shape == ColliderShape::kMesh) {
+    if (scene.dim == 2)
+      throw input_error(collider.origin.of("shape"),
+                        fmt::format("'{}.shape' = \"mesh\" needs dim = 3", path));
+    if (collider.mesh.empty())
+      throw input_error(collider.origin.of("mesh"), fmt::format("'{}.mesh' must name a file", path));
+    collider.mesh_path = (scene.file.parent_path() / collider.mesh).lexically_normal();
+    collider.center = collider.translate;
+  }
+  if (collider.shape == ColliderShape::kPlane) {
+    if (!(collider.normal.norm() > 0))
+      throw input_error(collider.origin.of("normal"), fmt::format("'{}.normal' must not be zero", path));
+    collider.normal.normalize();
+  }
+  finish_keyframes(collider, path);
+}
+
 void finish(SceneConfig& scene) {
   if (scene.name.empty()) scene.name = scene.file.stem().string();
   finish_domain(scene);
@@ -237,6 +281,7 @@ void finish(SceneConfig& scene) {
   }
   for (std::size_t i = 0; i < scene.emitters.size(); ++i) finish_emitter(scene, i);
   for (std::size_t i = 0; i < scene.outflows.size(); ++i) finish_outflow(scene, i);
+  for (std::size_t i = 0; i < scene.colliders.size(); ++i) finish_collider(scene, i);
   finish_output(scene);
 }
 
@@ -252,14 +297,13 @@ SceneConfig scene_of(const Document& document, const std::filesystem::path& file
 
 double SceneConfig::dx_m() const { return (domain.max - domain.min).maxCoeff() / grid.resolution; }
 
-Vec3i SceneConfig::cells() const {
-  Vec3i count = Vec3i::Ones();
+Vec3d SceneConfig::size_cells() const {
+  Vec3d size = Vec3d::Ones();
   for (int axis = 0; axis < dim; ++axis) {
-    // A side that is a whole number of cells up to rounding does not get another one.
-    const double exact = (domain.max[axis] - domain.min[axis]) / dx_m();
-    count[axis] = std::max(1, static_cast<int>(std::ceil(exact - 1.0e-6)));
+    const double exact = (domain.max[axis] - domain.min[axis]) / dx_m(), whole = std::round(exact);
+    size[axis] = std::abs(exact - whole) <= 1.0e-6 ? std::max(whole, 1.0) : exact;
   }
-  return count;
+  return size;
 }
 
 bool SceneConfig::has_inflow() const {
@@ -267,6 +311,7 @@ bool SceneConfig::has_inflow() const {
 }
 
 bool SceneConfig::has_flow() const { return has_inflow() || !outflows.empty(); }
+Vec3i SceneConfig::cells() const { return size_cells().array().ceil().cast<int>(); }
 
 SceneConfig load_scene(const std::filesystem::path& path, std::span<const SceneOverride> overrides) {
   return scene_of(Document::load(path, overrides), path);

@@ -21,7 +21,7 @@
 namespace coppice::scene {
 
 enum class EmitterShape { kSphere, kBox, kCylinder, kMesh };
-enum class ColliderShape { kSphere, kBox };
+enum class ColliderShape { kSphere, kBox, kPlane, kCapsule, kMesh };
 enum class ColorBy { kMaterial, kEmitter, kSpeed, kVolumeRatio, kPressure, kVonMises };
 enum class Colormap { kViridis, kInferno, kTurbo, kGray };
 
@@ -97,16 +97,34 @@ struct Emitter {
   TableOrigin origin;               // origin.of("mesh") is where to point when the mesh is bad
 };
 
+// A collider is here at a time (collider_motion.h).
+struct ColliderKeyframe {
+  double time_s = 0.0;
+  Vec3d center = Vec3d::Zero();      // m; filled unless given: the collider's
+  Vec3d rotate_deg = Vec3d::Zero();  // filled unless given: the collider's
+  TableOrigin origin;
+};
+
 struct Collider {
   ColliderShape shape = ColliderShape::kSphere;
-  Vec3d center = Vec3d::Zero();                  // m, at t = 0
-  double radius = 0.0;                           // m; sphere
-  Vec3d half_size = Vec3d::Zero();               // m; box
-  Vec3d rotate_deg = Vec3d::Zero();              // box, at t = 0; about x, then y, then z
+  Vec3d center = Vec3d::Zero();     // m, at t = 0; plane: one of its points; filled for a mesh: `translate`
+  double radius = 0.0;              // m; sphere, capsule; a solver sets that of a mesh around its centre
+  Vec3d half_size = Vec3d::Zero();  // m; box
+  double half_height = 0.0;         // m; capsule: from its centre to those of its ends, along y
+  Vec3d normal = Vec3d::UnitY();    // plane: out of the solid; filled: of length 1
+  std::string mesh;                 // this and the next four are as an Emitter's
+  std::optional<double> fit;
+  double scale = 1.0;
+  Vec3d translate = Vec3d::Zero();
+  bool strict = false;
+  Vec3d rotate_deg = Vec3d::Zero();              // box, capsule, mesh, at t = 0; about x, then y, then z
   Vec3d velocity = Vec3d::Zero();                // m/s
   Vec3d angular_velocity_rad_s = Vec3d::Zero();  // about the centre
+  std::vector<ColliderKeyframe> keyframes;       // none, or two at least, whose times go up
   BoundaryKind boundary = BoundaryKind::kSeparate;
   double friction = 0.0;  // Coulomb
+
+  std::filesystem::path mesh_path;  // filled: `mesh` seen from the scene file's folder
   TableOrigin origin;
 };
 
@@ -178,8 +196,9 @@ struct SceneConfig {
   std::string text;                           // filled: of the file, which may be a pipe and is read once
   TableOrigin origin;
 
-  double dx_m() const;  // side of a grid cell
-  Vec3i cells() const;  // cells that cover the domain; 1 along z in 2-D
+  double dx_m() const;       // side of a grid cell
+  Vec3d size_cells() const;  // the domain's sides, in cells: whole numbers where they are up to rounding
+  Vec3i cells() const;       // cells that cover the domain; 1 along z in 2-D
   bool has_inflow() const;
   bool has_flow() const;  // an inflow or an outflow
 };

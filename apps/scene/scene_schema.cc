@@ -23,7 +23,8 @@ FieldOptions only_with_material(std::string material) {
 
 Schema<Domain> domain_schema() {
   Schema<Domain> schema(
-      "The box in which everything happens. Its sides are the walls. It lies near 0: positions are 32-bit "
+      "The box in which everything happens. Its sides are the walls, wherever they are between the grid's "
+      "nodes. It lies near 0: positions are 32-bit "
       "floats, of which a cell must have 16 per axis.");
   schema
       .field("min", &Domain::min, "the corner with the smallest coordinates", {.unit = "m", .bounds = kPlace})
@@ -258,28 +259,78 @@ Schema<Emitter> emitter_schema() {
   return schema;
 }
 
+Schema<ColliderKeyframe> collider_keyframe_schema() {
+  Schema<ColliderKeyframe> schema(
+      "Where a collider is at a time. Between two of them it moves with constant velocity, and turns with "
+      "constant spin about its centre; before the first and behind the last it rests. It turns the shortest "
+      "way; where only one angle changes and those behind it are 0, by all of that change.");
+  schema
+      .field("time", &ColliderKeyframe::time_s, "when, in simulated time; later than the one before",
+             {.unit = "s", .bounds = between(0, 1e9), .required = true})
+      .field("center", &ColliderKeyframe::center, "middle then; of a mesh: `translate`",
+             {.unit = "m", .bounds = kPlace, .default_text = "the collider's"})
+      .field("rotate_deg", &ColliderKeyframe::rotate_deg, "rotation then about x, then y, then z",
+             {.unit = "degrees",
+              .bounds = kPlace,
+              .default_text = "the collider's",
+              .vector = VectorRule::kRotation});
+  return schema;
+}
+
+void add_collider_shapes(Schema<Collider>& schema) {
+  const Condition mesh_only = only_if_shape({"mesh"});
+  schema
+      .field("shape", &Collider::shape, "its shape; a plane is solid behind it, mesh in 3-D only",
+             {.required = true})
+      .field("center", &Collider::center, "middle at the start; of a plane any of its points",
+             {.unit = "m",
+              .bounds = kPlace,
+              .required = true,
+              .only_if = only_if_shape({"sphere", "box", "plane", "capsule"})})
+      .field(
+          "radius", &Collider::radius, "radius",
+          {.unit = "m", .bounds = kLength, .required = true, .only_if = only_if_shape({"sphere", "capsule"})})
+      .field("half_size", &Collider::half_size, "half of each edge",
+             {.unit = "m", .bounds = kLength, .required = true, .only_if = only_if_shape({"box"})})
+      .field("half_height", &Collider::half_height,
+             "from the middle to the centres of the capsule's round ends, along its axis, which is y",
+             {.unit = "m", .bounds = kLength, .required = true, .only_if = only_if_shape({"capsule"})})
+      .field("normal", &Collider::normal, "direction out of the solid, of any length",
+             {.bounds = kPlace, .required = true, .only_if = only_if_shape({"plane"})})
+      .field("mesh", &Collider::mesh,
+             "OBJ or PLY file, seen from the scene file's folder; parts thinner than half a cell may be lost",
+             {.required = true, .only_if = mesh_only})
+      .field("fit", &Collider::fit,
+             "size the longest side of the mesh's bounds to this, and put their middle at `translate`",
+             {.unit = "m", .bounds = kLength, .only_if = mesh_only, .conflicts_with = "scale"})
+      .field("scale", &Collider::scale, "size factor", {.bounds = kLength, .only_if = mesh_only})
+      .field("translate", &Collider::translate,
+             "where the mesh is moved, after it was scaled and rotated; it turns about this point",
+             {.unit = "m", .bounds = kPlace, .only_if = mesh_only})
+      .field("strict", &Collider::strict, "refuse a mesh that has open edges instead of warning",
+             {.only_if = mesh_only})
+      .field("rotate_deg", &Collider::rotate_deg, "rotation at the start about x, then y, then z",
+             {.unit = "degrees",
+              .bounds = kPlace,
+              .only_if = only_if_shape({"box", "capsule", "mesh"}),
+              .vector = VectorRule::kRotation});
+}
+
 Schema<Collider> collider_schema() {
   Schema<Collider> schema(
       "A rigid body that moves as told and is not pushed by the material. What comes to it from outside "
       "stays outside, however thin and fast it is. At most 16.");
-  schema.field("shape", &Collider::shape, "its shape", {.required = true})
-      .field("center", &Collider::center, "middle at the start",
-             {.unit = "m", .bounds = kPlace, .required = true})
-      .field("radius", &Collider::radius, "radius",
-             {.unit = "m", .bounds = kLength, .required = true, .only_if = only_if_shape({"sphere"})})
-      .field("half_size", &Collider::half_size, "half of each edge",
-             {.unit = "m", .bounds = kLength, .required = true, .only_if = only_if_shape({"box"})})
-      .field("rotate_deg", &Collider::rotate_deg, "rotation at the start about x, then y, then z",
-             {.unit = "degrees",
-              .bounds = kPlace,
-              .only_if = only_if_shape({"box"}),
-              .vector = VectorRule::kRotation})
-      .field("velocity", &Collider::velocity, "velocity of the middle", {.unit = "m/s", .bounds = kPlace})
-      .field("angular_velocity_rad_s", &Collider::angular_velocity_rad_s, "rotation about the middle",
+  add_collider_shapes(schema);
+  schema
+      .field("velocity", &Collider::velocity, "velocity of the middle, where there are no keyframes",
+             {.unit = "m/s", .bounds = kPlace})
+      .field("angular_velocity_rad_s", &Collider::angular_velocity_rad_s,
+             "rotation about the middle, where there are no keyframes",
              {.unit = "rad/s", .bounds = kPlace, .vector = VectorRule::kRotation})
       .field("boundary", &Collider::boundary, "what its surface does to the material; see [walls]")
       .field("friction", &Collider::friction, "Coulomb friction, unless the surface sticks",
-             {.bounds = between(0, 10)});
+             {.bounds = between(0, 10)})
+      .tables("keyframe", &Collider::keyframes, collider_keyframe_schema());
   return schema;
 }
 
@@ -373,7 +424,7 @@ std::span<const string_view> enum_names(EmitterShape) {
   return kNames;
 }
 std::span<const string_view> enum_names(ColliderShape) {
-  static constexpr std::array<string_view, 2> kNames{"sphere", "box"};
+  static constexpr std::array<string_view, 5> kNames{"sphere", "box", "plane", "capsule", "mesh"};
   return kNames;
 }
 std::span<const string_view> enum_names(ColorBy) {

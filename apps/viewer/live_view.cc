@@ -2,6 +2,7 @@
 #include "apps/viewer/live_view.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -47,6 +48,60 @@ void add_turned_box(render::LineRenderer& lines, const render::RenderCollider& c
   for (int bits = 0; bits < (dim == 2 ? 4 : 8); ++bits) {
     for (int k = 0; k < dim; ++k)
       if ((bits >> k & 1) == 0) lines.add_segment(corner(bits), corner(bits | 1 << k), kCollider);
+  }
+}
+
+// The circles of its ends, and lines between them.
+void add_capsule(render::LineRenderer& lines, const render::RenderCollider& c, int dim) {
+  const float half_height = c.half_size.y() - c.radius_m;
+  for (const float end : {-half_height, half_height}) {
+    render::RenderCollider ball = c;
+    ball.center += c.world_from_local * Vec3f(0, end, 0);
+    add_sphere(lines, ball, dim);
+  }
+  for (int k = 0; k < 3; k += dim == 2 ? 3 : 2) {
+    for (const float side : {-c.radius_m, c.radius_m}) {
+      Vec3f from = side * Vec3f::Unit(k), to = from;
+      from.y() = -half_height, to.y() = half_height;
+      lines.add_segment(c.center + c.world_from_local * from, c.center + c.world_from_local * to, kCollider);
+    }
+  }
+}
+
+// Where a plane cuts the sides of the domain.
+void add_plane(render::LineRenderer& lines, const render::RenderCollider& c, int dim) {
+  const auto corner = [&](int bits) {
+    Vec3f p;
+    for (int k = 0; k < 3; ++k) p[k] = (bits >> k & 1) != 0 ? c.half_size[k] : -c.half_size[k];
+    return p;
+  };
+  for (int axis = 0; axis < 3; ++axis) {
+    for (int side = 0; side < 2; ++side) {
+      if (dim == 2 && (axis != 2 || side == 1)) continue;  // the one side of the world that is seen
+      std::vector<Vec3f> cuts;
+      const int u = (axis + 1) % 3, v = (axis + 2) % 3;
+      const std::array<int, 5> around{0, 1 << u, 1 << u | 1 << v, 1 << v, 0};
+      for (size_t e = 0; e < 4; ++e) {
+        const Vec3f from = corner(side << axis | around[e]), to = corner(side << axis | around[e + 1]);
+        const float before = c.normal.dot(from) - c.offset_m, after = c.normal.dot(to) - c.offset_m;
+        if ((before < 0) != (after < 0)) cuts.push_back(from + before / (before - after) * (to - from));
+      }
+      if (cuts.size() == 2) lines.add_segment(c.center + cuts[0], c.center + cuts[1], kCollider);
+    }
+  }
+}
+
+void add_collider(render::LineRenderer& lines, const render::RenderCollider& c, int dim) {
+  switch (c.shape) {
+    case render::RenderColliderShape::kSphere:
+      return add_sphere(lines, c, dim);
+    case render::RenderColliderShape::kCapsule:
+      return add_capsule(lines, c, dim);
+    case render::RenderColliderShape::kPlane:
+      return add_plane(lines, c, dim);
+    case render::RenderColliderShape::kBox:
+    case render::RenderColliderShape::kMesh:  // the box around it
+      return add_turned_box(lines, c, dim);
   }
 }
 
@@ -308,10 +363,7 @@ class LiveViewOf final : public LiveView {
       for (const CellReading& cell : snapshot_->cells) lines_.add_box(cell.bounds, kCell);
     for (const render::RenderCollider& c : snapshot_->colliders) {
       if (!options.shows_colliders || options.is_solid) break;
-      if (c.shape == render::RenderColliderShape::kSphere)
-        add_sphere(lines_, c, snapshot_->dim);
-      else
-        add_turned_box(lines_, c, snapshot_->dim);
+      add_collider(lines_, c, snapshot_->dim);
     }
     has_lines_ = true;
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -50,13 +51,39 @@ TEST(MpmCollision, VelocityResponseTable) {
   }
 }
 
-TEST(MpmCollision, WallMeasuresAlongItsNormal) {
-  const Wall<float, 2> wall{{{0.6f, 0.8f}}, 2.0f, {{1, 2}}};
-  const auto s = sample(wall, Vec2{{5, 5}});
-  EXPECT_NEAR(s.distance, 5.0f, 1e-6f);
-  EXPECT_LT(sample(wall, Vec2{{1, 1}}).distance, 0.0f);
+TEST(MpmCollision, HalfSpaceMeasuresAlongItsNormal) {
+  const HalfSpace<float, 2> half{{{1, 1}}, {{0.6f, 0.8f}}, {{1, 2}}, {{3}}};
+  const auto s = sample(half, Vec2{{2, 1}});
+  EXPECT_NEAR(s.distance, 0.6f, 1e-6f);
+  EXPECT_LT(sample(half, Vec2{{0, 1}}).distance, 0.0f);
   expect_near(s.normal, Vec2{{0.6f, 0.8f}}, 0.0f);
-  EXPECT_NEAR(moved(wall, 2.0f).offset, 2.0f + 2.0f * (0.6f + 1.6f), 1e-6f);
+  expect_near(s.velocity, Vec2{{1, 5}}, 1e-6f);
+  const auto later = moved(half, 0.5f);
+  expect_near(later.point, Vec2{{1.5f, 2}}, 1e-6f);
+  expect_near(later.normal, rotation_over(half.omega, 0.5f) * half.normal, 1e-6f);
+}
+
+// The distance from the segment's nearest point, found by trying many.
+TEST(MpmCollision, CapsuleMeasuresFromItsSegment) {
+  OrientedCapsule<float, 3> capsule{{{0.1f, 0.2f, 0.3f}}, 0.4f, 0.15f, {}, {{1, 0, 0}}, {{0, 0, 2}}};
+  capsule.world_from_local = rotation_over(Vec3{{0.5f, 1.0f, -0.7f}}, 1.0f);
+  const Vec3 axis{
+      {capsule.world_from_local(0, 1), capsule.world_from_local(1, 1), capsule.world_from_local(2, 1)}};
+  std::mt19937 random(kSeed);
+  std::uniform_real_distribution<float> place(-1, 1);
+  for (int k = 0; k < 200; ++k) {
+    const Vec3 x{{place(random), place(random), place(random)}};
+    float nearest = 10;
+    for (int i = -1000; i <= 1000; ++i) {
+      const Vec3 away = x - (capsule.center + 0.4f * static_cast<float>(i) / 1000 * axis);
+      nearest = std::min(nearest, std::sqrt(dot(away, away)));
+    }
+    const auto s = sample(capsule, x);
+    EXPECT_NEAR(s.distance, nearest - 0.15f, 1e-4f);
+    EXPECT_NEAR(dot(s.normal, s.normal), 1, 1e-5f);
+    EXPECT_NEAR(sample(capsule, x + 0.01f * s.normal).distance, s.distance + 0.01f, 1e-4f);
+    expect_near(s.velocity, Vec3{{1 - 2 * (x[1] - 0.2f), 2 * (x[0] - 0.1f), 0}}, 1e-5f);
+  }
 }
 
 TEST(MpmCollision, SphereHasDistanceNormalAndSpin) {

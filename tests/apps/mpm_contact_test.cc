@@ -46,7 +46,29 @@ Sphere<double, D> random_sphere(Numbers& number) {
   return s;
 }
 
+template <int D>
+OrientedCapsule<double, D> random_capsule(Numbers& number) {
+  OrientedCapsule<double, D> c{};
+  const OrientedBox<double, D> box = random_box<D>(number);
+  c.center = box.center, c.world_from_local = box.world_from_local;
+  c.velocity = box.velocity, c.omega = box.omega;
+  c.radius = number(0.02, 0.3), c.half_height = number(0.05, 0.5);
+  return c;
+}
+template <int D>
+HalfSpace<double, D> random_half_space(Numbers& number) {
+  HalfSpace<double, D> half{};
+  const OrientedBox<double, D> box = random_box<D>(number);
+  half.point = box.center, half.velocity = box.velocity, half.omega = box.omega;
+  for (int i = 0; i < D; ++i) half.normal.v[i] = box.world_from_local.m[i * D];
+  return half;
+}
+
 // A place in the frame of a collider.
+template <int D>
+SmallVec<double, D> local(const OrientedCapsule<double, D>& capsule, const SmallVec<double, D>& x) {
+  return transpose(capsule.world_from_local) * (x - capsule.center);
+}
 template <int D>
 SmallVec<double, D> local(const OrientedBox<double, D>& box, const SmallVec<double, D>& x) {
   return transpose(box.world_from_local) * (x - box.center);
@@ -66,6 +88,25 @@ bool holds(const Sphere<double, D>& sphere, const SmallVec<double, D>& p, double
   return dot(p, p) < (sphere.radius + margin) * (sphere.radius + margin) && sphere.radius + margin > 0;
 }
 
+template <int D>
+bool holds(const OrientedCapsule<double, D>& capsule, const SmallVec<double, D>& p, double margin) {
+  const SmallVec<double, D> away = from_segment(capsule, p);
+  return capsule.radius + margin > 0 && dot(away, away) < std::pow(capsule.radius + margin, 2);
+}
+// Returns the direction from which a place lies outside, in the frame that the normal is given in.
+template <class Collider, int D>
+SmallVec<double, D> outward(const Collider&, const SmallVec<double, D>& p) {
+  return p;
+}
+template <int D>
+SmallVec<double, D> outward(const OrientedCapsule<double, D>& capsule, const SmallVec<double, D>& p) {
+  return from_segment(capsule, p);
+}
+
+template <int D>
+SmallMat<double, D> transposed_rotation(const OrientedCapsule<double, D>& capsule) {
+  return transpose(capsule.world_from_local);
+}
 template <int D>
 SmallMat<double, D> transposed_rotation(const OrientedBox<double, D>& box) {
   return transpose(box.world_from_local);
@@ -103,7 +144,7 @@ void expect_nobody_comes_through(Collider (*make)(Numbers&)) {
     EXPECT_NEAR(dot(c.normal, c.normal), 1, 1e-9);
     ASSERT_FALSE(holds(next, local(next, c.position), 0.5 * kGap)) << k;
     // It is on the side from which it came.
-    EXPECT_GT(dot(transposed_rotation(next) * c.normal, entry), 0) << k;
+    EXPECT_GT(dot(transposed_rotation(next) * c.normal, outward(next, entry)), 0) << k;
     const Contact<double, D> again = meet(next, next, c.position, c.position + 0.3 * c.normal, kGap);
     EXPECT_FALSE(again.is_any) << "it goes away, " << k;
   }
@@ -118,6 +159,31 @@ TEST(ParticleContact, NobodyComesThroughABox) {
 TEST(ParticleContact, NobodyComesThroughASphere) {
   expect_nobody_comes_through<2>(random_sphere<2>);
   expect_nobody_comes_through<3>(random_sphere<3>);
+}
+
+TEST(ParticleContact, NobodyComesThroughACapsule) {
+  expect_nobody_comes_through<2>(random_capsule<2>);
+  expect_nobody_comes_through<3>(random_capsule<3>);
+}
+
+TEST(ParticleContact, NobodyComesBehindAPlane) {
+  Numbers number;
+  int met = 0;
+  for (int k = 0; k < 5000; ++k) {
+    const HalfSpace<double, 3> now = random_half_space<3>(number), next = moved(now, 0.1);
+    const SmallVec<double, 3> from = number.vector<3>(1.5), to = from + number.vector<3>(1.5);
+    const Contact<double, 3> c = meet(now, next, from, to, kGap);
+    const bool was_outside = sample(now, from).distance > -kGap, comes_in = sample(next, to).distance < 0;
+    ASSERT_EQ(c.is_any, was_outside && comes_in) << k;
+    if (!c.is_any) continue;
+    ++met;
+    EXPECT_NEAR(sample(next, c.position).distance, kGap, 1e-12);
+    const SmallVec<double, 3> shift = c.position - to;
+    EXPECT_NEAR(dot(shift, shift), std::pow(dot(shift, next.normal), 2), 1e-12) << "it slides";
+    const SmallVec<double, 3> off = c.velocity - sample(next, c.position).velocity;
+    EXPECT_NEAR(dot(off, off), 0, 1e-20);
+  }
+  EXPECT_GT(met, 300);
 }
 
 TEST(ParticleContact, SlidesAlongAFaceAndKnowsItsSpeed) {

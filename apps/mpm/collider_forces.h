@@ -1,0 +1,30 @@
+// Forces and torques that the material puts on colliders in a frame.
+#pragma once
+#include <vector>
+
+#include "apps/mpm/solver_output.h"
+#include "apps/mpm/solver_types.h"
+#include "gpu/device.h"
+
+namespace coppice::mpm {
+
+// Sums on the device that nodes and particles add to; none where there are no colliders. Thread-compatible.
+class ColliderForces {
+ public:
+  // `mass_kg`: of all particles; sums are right up to that mass times 4000 km/s.
+  ColliderForces(IntrusivePtr<Device> device, size_t n_colliders, double mass_kg);
+
+  ColliderImpulse* sums() const { return buffer_ ? buffer_->as<ColliderImpulse>() : nullptr; }
+  float per_impulse() const { return per_impulse_; }
+  void wait_clear();
+  // Returns what each collider has got since wait_clear(), per time.
+  std::vector<ColliderForce> wait_read(double seconds) const;
+
+ private:
+  IntrusivePtr<Device> device_;
+  size_t n_colliders_;
+  float per_impulse_ = 1;
+  IntrusivePtr<Buffer> buffer_;
+};
+
+}  // namespace coppice::mpm
