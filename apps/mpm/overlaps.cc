@@ -115,14 +115,22 @@ std::vector<Vec3f> without_overlaps(const scene::SceneConfig& scene, size_t emit
     else
       ++obstacles[first[i]].count;
   }
-}
-const Error located(ErrorCode::kUsage,
-                    fmt::format("{} of emitter[{}]'s {} particles are left out, {}",
-                                particles.size() - kept.size(), emitter, particles.size(),
-                                text_of(obstacles)),
-                    where);
-log_info("{}", located.what());
-return kept;
+  if (kept.size() == particles.size()) return particles;
+  const InputLocation& where = scene.emitters[emitter].origin.table;
+  if (kept.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("the emitter yields no particles: of its {}, {}; declare it before what is "
+                            "around it, or move it",
+                            particles.size(), text_of(obstacles)),
+                where);
+  }
+  const Error located(
+      ErrorCode::kUsage,
+      fmt::format("{} of emitter[{}]'s {} particles are left out, {}", particles.size() - kept.size(),
+                  emitter, particles.size(), text_of(obstacles)),
+      where);
+  log_info("{}", located.what());
+  return kept;
 }
 
 }  // namespace coppice::mpm
