@@ -1,6 +1,7 @@
 // Values of stress and strain for output, against what is known of them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "apps/mpm/emission.h"
@@ -8,6 +9,7 @@
 #include "apps/mpm/solver.h"
 #include "apps/mpm/stress_values.h"
 #include "apps/run/particle_fields.h"
+#include "core/error.h"
 
 namespace coppice::mpm {
 namespace {
@@ -76,6 +78,38 @@ TEST(StressValues, OfTheSolverAreItsMaterials) {
     EXPECT_NEAR(s.stress[3 * i + 2], tau.m[3], tolerance);
   }
   EXPECT_GT(most, 100) << "the jelly bears nothing";
+}
+
+// Snow's stiffness is exp(hardening (1 - J)) times the material's, J being its plastic volume ratio.
+TEST(StiffnessSpread, IsDrawnEvenlyByTheSeed) {
+  const auto stiffnesses = [](const std::string& keys) {
+    const scene::SceneConfig scene = scene::parse_scene(
+        "[grid]\nresolution = 32\n[[emitter]]\nshape = \"sphere\"\ncenter = [0.5, 0.5, 0.5]\nradius = 0.2\n"
+        "material = \"snow\"\n" +
+            keys,
+        "snow.toml");
+    const ParticleSnapshot s = Solver::create(Device::cpu(2), scene)->wait_snapshot();
+    std::vector<double> all;
+    for (const float j : s.material_scalar)
+      all.push_back(std::exp(scene.emitters[0].snow.hardening * (1 - j)));
+    return all;
+  };
+  for (const double k : stiffnesses("")) ASSERT_EQ(k, 1);
+  const std::vector<double> spread = stiffnesses("stiffness_spread = 0.4\n");
+  const auto n = static_cast<double>(spread.size());
+  double mean = 0, square = 0;
+  for (const double k : spread) {
+    EXPECT_GE(k, 0.6 - 1e-5);
+    EXPECT_LE(k, 1.4 + 1e-5);
+    mean += k / n, square += (k - 1) * (k - 1) / n;
+  }
+  ASSERT_GT(n, 5000);
+  EXPECT_NEAR(mean, 1, 4 * 0.4 / std::sqrt(3 * n)) << "four standard errors";
+  EXPECT_NEAR(square, 0.16 / 3, 0.05 * 0.16 / 3);
+  EXPECT_EQ(spread, stiffnesses("stiffness_spread = 0.4\n"));
+  const std::vector<double> other = stiffnesses("stiffness_spread = 0.4\nseed = 9\n");
+  EXPECT_FALSE(std::equal(spread.begin(), spread.begin() + 100, other.begin())) << "ids alone draw it";
+  EXPECT_THROW(stiffnesses("stiffness_spread = 0.4\nsnow = { hardening = 0.0 }\n"), Error);
 }
 
 // A cell that is full of an emitter's particles is at rest, whatever their masses were scaled by: a pulse of
