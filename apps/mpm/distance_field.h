@@ -28,6 +28,8 @@ struct FieldSample {
 COPPICE_INLINE FieldSample<3> sample(const DistanceField& field, SmallVec<float, 3> local) {
   std::int64_t at = 0;
   SmallVec<float, 3> part{}, beyond{};
+  bool is_beyond =
+      false;  // a difference of these need not be 0 where it should: the product before it is fused
   COPPICE_UNROLL
   for (int k = 0; k < 3; ++k) {
     const float x = (local.v[k] - field.low[k]) * field.per_spacing;
@@ -35,6 +37,7 @@ COPPICE_INLINE FieldSample<3> sample(const DistanceField& field, SmallVec<float,
     const auto cell = static_cast<std::int32_t>(min_of(inside, static_cast<float>(field.nodes[k] - 2)));
     at = at * field.nodes[k] + cell;
     part.v[k] = inside - static_cast<float>(cell);
+    is_beyond = is_beyond | (x < 0.0f) | (x > static_cast<float>(field.nodes[k] - 1));
     beyond.v[k] = (x - inside) * field.spacing_m;
   }
   const std::int64_t y = field.nodes[2], x = y * field.nodes[1];
@@ -52,7 +55,7 @@ COPPICE_INLINE FieldSample<3> sample(const DistanceField& field, SmallVec<float,
   const float length2 = dot(s.normal, s.normal), beyond2 = dot(beyond, beyond);
   const bool is_defined = length2 > 1e-12f * field.spacing_m * field.spacing_m;
   s.normal = is_defined ? (1.0f / std::sqrt(length2)) * s.normal : SmallVec<float, 3>{{0.0f, 1.0f, 0.0f}};
-  if (beyond2 > 0.0f) s.distance = std::sqrt(s.distance * s.distance + beyond2);
+  if (is_beyond) s.distance = std::sqrt(s.distance * s.distance + beyond2);
   return s;
 }
 

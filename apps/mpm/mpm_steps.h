@@ -12,6 +12,10 @@
 
 namespace coppice::mpm {
 
+// A node so little before a wall, in cells, is as good as at it; the next one is almost a cell behind, where
+// material would be held too late.
+inline constexpr float kBeforeWall = 0.15f;
+
 // Wall and collider response of one node of a block; `node` is (x, y, z) right-aligned, velocity in
 // (x, y, z).
 template <int D>
@@ -36,7 +40,7 @@ COPPICE_INLINE Float4 apply_boundaries(const StepArguments<D>& a, std::int64_t b
       normal.v[k] = 1.0f;
       v = respond_to_collider(a.walls[2 * k], a.wall_friction, v, still, normal);
     }
-    if (at >= kPad + a.cells[k]) {
+    if (static_cast<float>(at) >= a.high_wall[k] - kBeforeWall) {
       normal.v[k] = -1.0f;
       v = respond_to_collider(a.walls[2 * k + 1], a.wall_friction, v, still, normal);
     }

@@ -171,7 +171,8 @@ TEST(Scene, RefusesAColliderWithoutSize) {
   EXPECT_EQ(
       error_in(std::string(kBall) +
                "[[collider]]\nshape = \"box\"\ncenter = [0, 0, 0]\nhalf_size = [1, 1, 1]\nradius = 1\n"),
-      "usage: scenes/a.toml:10:10: 'collider[0].radius' does not apply here: only with shape = \"sphere\"");
+      "usage: scenes/a.toml:10:10: 'collider[0].radius' does not apply here: only with shape = \"sphere\" or "
+      "\"capsule\"");
 }
 
 TEST(Scene, KeyframesLeadTheCamera) {
@@ -269,7 +270,7 @@ TEST(Scene, OverridesAddCollidersEmittersAndKeyframes) {
   overrides.resize(2);
   EXPECT_EQ(error_of([&] { parse_scene(kBall, "ball.toml", overrides); }),
             "usage: --set collider[0].shape=sphere: 'collider[0].radius' is required but missing "
-            "(only with shape = \"sphere\")");
+            "(only with shape = \"sphere\" or \"capsule\")");
   for (const char* wrong : {"collider[1].radius=1", "emitter[2].radius=1"}) {
     const std::vector<SceneOverride> one{SceneOverride::set(wrong)};
     EXPECT_NE(error_of([&] { parse_scene(kBall, "ball.toml", one); }).find("is not the index of one, nor "),
