@@ -40,12 +40,14 @@ TEST(SignedDistance, OfASphereIsThatOfItsTriangles) {
   const MeshShape shape(mesh, "sphere");
   const DistanceGrid grid = signed_distance(mesh, shape, {.spacing_m = 0.05f, .margin_m = 0.1f});
   size_t i = 0;
-  // A chord of a 40th of a half turn leaves out r (1 - cos(pi / 80)).
+  // A chord of a 40th of a half turn leaves out r (1 - cos(pi / 80)). Far from the surface sweeps may offer a
+  // node a triangle that is nearly the nearest.
   for (int x = 0; x < grid.nodes.x(); ++x)
     for (int y = 0; y < grid.nodes.y(); ++y)
       for (int z = 0; z < grid.nodes.z(); ++z, ++i) {
         const Vec3f p = grid.low + grid.spacing_m * Vec3i(x, y, z).cast<float>();
-        ASSERT_NEAR(grid.values[i], (p - Vec3f(0.1f, 0, 0)).norm() - 0.4f, 2e-3f) << p.transpose();
+        const float exact = (p - Vec3f(0.1f, 0, 0)).norm() - 0.4f;
+        ASSERT_NEAR(grid.values[i], exact, 1e-3f + 0.01f * std::abs(exact)) << p.transpose();
       }
 }
 

@@ -73,7 +73,8 @@ TEST(ColliderKeyframes, TakeAlongWhatSticksToThem) {
   const scene::SceneConfig scene = parse_physics_scene(
       "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = "
       "0.05\n"
-      "[[emitter]]\nshape = \"box\"\ncenter = [0.3, 0.5]\nhalf_size = [0.07, 0.07]\nmaterial = \"jelly\"\n"
+      "[[emitter]]\nshape = \"box\"\ncenter = [0.3, 0.5]\nhalf_size = [0.112, 0.112]\nmaterial = \"jelly\"\n"
+      "jelly = { youngs_modulus_Pa = 1e6 }\n"
       "[[collider]]\nshape = \"box\"\ncenter = [0.3, 0.5]\nhalf_size = [0.1, 0.1]\nboundary = \"stick\"\n"
       "[[collider.keyframe]]\ntime = 0.033\n[[collider.keyframe]]\ntime = 0.2371\ncenter = [0.5, 0.6]\n"
       "rotate_deg = 90\n[[collider.keyframe]]\ntime = 0.31\ncenter = [0.5, 0.5]\nrotate_deg = 90\n");
@@ -91,8 +92,9 @@ TEST(ColliderKeyframes, TakeAlongWhatSticksToThem) {
       worst = std::max(worst, (s.position[i].cast<double>() - at).norm());
     }
     fmt::print("frame {}: {:.2e} m off\n", frame, worst);
-    // Nodes have the collider's velocity at the beginning of a step: its chords leave the circle.
-    EXPECT_LT(worst, 0.1 / 64) << frame;
+    // A layer of less than a cell is around it. Nodes have the collider's velocity at the beginning of a step:
+    // its chords leave the circle.
+    EXPECT_LT(worst, 0.5 / 64) << frame;
   }
 }
 
@@ -155,7 +157,7 @@ std::string thrown_down(int resolution, const char* material) {
       resolution, material);
 }
 
-// A mesh of a turned box does what that box does.
+// A mesh of a turned box does what that box does, but that half a cell's distances round its edges.
 TEST_F(MeshCollider, OfABoxDoesWhatTheBoxDoes) {
   const std::string file = write("box.obj", box_mesh({-0.2f, -0.1f, -0.3f}, {0.2f, 0.1f, 0.3f}));
   const auto box = wait_start(thrown_down(24, "jelly") +
@@ -173,7 +175,7 @@ TEST_F(MeshCollider, OfABoxDoesWhatTheBoxDoes) {
   const Vec3d off = mean_position(box->wait_snapshot()) - mean_position(mesh->wait_snapshot());
   fmt::print("middles {:.2e} m apart; forces {:.4g} and {:.4g} N\n", off.norm(), by_box.norm(),
              by_mesh.norm());
-  EXPECT_LT(off.norm(), 0.1 / 24);
+  EXPECT_LT(off.norm(), 0.25 / 24);
   EXPECT_LT((by_box - by_mesh).norm(), 0.05 * by_box.norm());
 }
 
