@@ -92,8 +92,8 @@ TEST(ColliderKeyframes, TakeAlongWhatSticksToThem) {
       worst = std::max(worst, (s.position[i].cast<double>() - at).norm());
     }
     fmt::print("frame {}: {:.2e} m off\n", frame, worst);
-    // A layer of less than a cell is around it. Nodes have the collider's velocity at the beginning of a step:
-    // its chords leave the circle.
+    // A layer of less than a cell is around it. Nodes have the collider's velocity at the beginning of a
+    // step: its chords leave the circle.
     EXPECT_LT(worst, 0.5 / 64) << frame;
   }
 }
