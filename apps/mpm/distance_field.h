@@ -54,7 +54,10 @@ COPPICE_INLINE FieldSample<3> sample(const DistanceField& field, SmallVec<float,
   s.normal = {{y1 - y0, z01 - z00 + part.v[0] * ((z11 - z10) - (z01 - z00)), d0 + part.v[0] * (d1 - d0)}};
   const float length2 = dot(s.normal, s.normal), beyond2 = dot(beyond, beyond);
   const bool is_defined = length2 > 1e-12f * field.spacing_m * field.spacing_m;
-  s.normal = is_defined ? (1.0f / std::sqrt(length2)) * s.normal : SmallVec<float, 3>{{0.0f, 1.0f, 0.0f}};
+  const float inverse = 1.0f / std::sqrt(is_defined ? length2 : 1.0f);
+  // One of two whole vectors would be one of two addresses, on a GPU of its stack.
+  COPPICE_UNROLL
+  for (int k = 0; k < 3; ++k) s.normal.v[k] = is_defined ? inverse * s.normal.v[k] : (k == 1 ? 1.0f : 0.0f);
   if (is_beyond) s.distance = std::sqrt(s.distance * s.distance + beyond2);
   return s;
 }
