@@ -75,7 +75,7 @@ void CpuBuffer::unmap_beside_data() {
 
 void CpuBuffer::announce(size_t most_bytes, const DeviceContext& owner) {
   BufferRanges::all().set(data_, most_bytes, 0, &owner);
-  is_announced_ = true;
+  announced_to_ = &owner, announced_bytes_ = most_bytes;
 }
 
 void CpuBuffer::free_memory() {
@@ -89,7 +89,7 @@ void CpuBuffer::free_memory() {
 }
 
 CpuBuffer::~CpuBuffer() {
-  if (is_announced_) BufferRanges::all().set(data_, 0);
+  if (announced_to_ != nullptr) BufferRanges::all().set(data_, 0);
   free_memory();
 }
 
@@ -106,6 +106,8 @@ void CpuBuffer::grow(size_t size_bytes) {
   }
   if (!is_on_heap()) commit(size_bytes);
   size_bytes_ = size_bytes;
+  // There may be some bytes more than were asked for.
+  if (announced_to_ != nullptr && size_bytes > announced_bytes_) announce(size_bytes, *announced_to_);
 }
 
 void CpuBuffer::commit(size_t size_bytes) {

@@ -37,7 +37,9 @@ class CpuBuffer final : public Buffer {
   std::byte* mapped_ = nullptr;  // or from the heap, as it was given
   size_t mapped_bytes_ = 0;
   std::optional<MappingClaim> claim_;
-  bool has_huge_pages_ = false, is_announced_ = false;
+  bool has_huge_pages_ = false;
+  const DeviceContext* announced_to_ = nullptr;  // null: not announced
+  size_t announced_bytes_ = 0;
 };
 
 }  // namespace coppice

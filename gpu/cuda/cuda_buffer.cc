@@ -46,7 +46,7 @@ CudaBuffer::CudaBuffer(IntrusivePtr<Context> context, size_t reserved_bytes, siz
     free_range();
     throw;
   }
-  BufferRanges::all().set(data_, std::max(reserved_bytes, initial_bytes));
+  BufferRanges::all().set(data_, std::max(reserved_bytes, initial_bytes), reserved_bytes_);
 }
 
 CudaBuffer::~CudaBuffer() {

@@ -73,7 +73,8 @@ class CudaDevice final : public Device {
  private:
   IntrusivePtr<Buffer> new_buffer(size_t reserved_bytes, size_t initial_bytes, Filling) override {
     IntrusivePtr<Buffer> buffer = make_buffer(small_, reserved_bytes, initial_bytes);
-    BufferRanges::all().set(buffer->data(), std::max(reserved_bytes, initial_bytes), 0, &context());
+    BufferRanges::all().set(buffer->data(), std::max(reserved_bytes, initial_bytes), buffer->reserved_bytes(),
+                            &context());
     return buffer;
   }
   IntrusivePtr<Stream> new_stream_beside() override { return new_stream(share<RefCounted>(this)); }

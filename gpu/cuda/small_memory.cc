@@ -48,7 +48,7 @@ SmallBuffer::SmallBuffer(IntrusivePtr<SmallMemory> memory, size_t reserved_bytes
   reserved_bytes_ = SmallMemory::piece_bytes(std::max(reserved_bytes, initial_bytes));
   data_ = memory_->take(reserved_bytes_);
   size_bytes_ = initial_bytes;
-  BufferRanges::all().set(data_, std::max(reserved_bytes, initial_bytes));
+  BufferRanges::all().set(data_, std::max(reserved_bytes, initial_bytes), reserved_bytes_);
 }
 
 SmallBuffer::~SmallBuffer() {

@@ -426,6 +426,10 @@ TEST_P(HostMisuse, NothingIsFilledOrCopiedBeyondABuffersEnds) {
   EXPECT_EQ(words_of([&] { finish(inside); }),
             "what is to be filled: 64 bytes from byte 1 on of a buffer of 64 bytes");
   stream.clear_error();
+  // A buffer may have grown to more than was asked for.
+  const IntrusivePtr<Buffer> grown = device->reserve(100'000, 100);
+  grown->grow(grown->reserved_bytes());
+  finish(stream.fill(grown->data(), 1, grown->reserved_bytes()));
   // All of it, and nothing of nowhere, are right.
   finish(stream.fill(small->data(), 7, 64));
   finish(stream.fill(nullptr, 7, 0));
