@@ -342,8 +342,8 @@ TEST_F(Cli, SuggestsTheNearestScene) {
   EXPECT_EQ(err_, "coppice: error: no scene 'snwo_3d'; did you mean 'snow_3d'?\n");
   EXPECT_EQ(run({"run", "smoke"}), kExitUsage);
   EXPECT_EQ(err_,
-            "coppice: error: no scene 'smoke'; the scenes are jelly_2d, jelly_3d, sand_2d, sand_3d, snow_2d, "
-            "snow_3d, water_2d, water_3d\n");
+            "coppice: error: no scene 'smoke'; the scenes are jelly_2d, jelly_3d, mud_3d, sand_2d, sand_3d, "
+            "snow_2d, snow_3d, water_2d, water_3d, water_flow_3d\n");
 }
 
 // Seen to fail: the installed scenes were listed to whoever had named a file of their own.
@@ -521,9 +521,9 @@ TEST_F(Cli, SaysThatItWasInterrupted) {
 
 TEST_F(Cli, ListsTheScenes) {
   EXPECT_EQ(run({"list"}), kExitDone);
-  EXPECT_EQ(std::count(out_.begin(), out_.end(), '\n'), 8);
-  EXPECT_NE(out_.find("snow_3d   3-D  snowballs and a knot of snow"), std::string::npos) << out_;
-  EXPECT_NE(out_.find("\nwater_2d  2-D  a dam breaks"), std::string::npos) << out_;
+  EXPECT_EQ(std::count(out_.begin(), out_.end(), '\n'), 10);
+  EXPECT_NE(out_.find("snow_3d        3-D  snowballs and a knot of snow"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("\nwater_2d       2-D  a dam breaks"), std::string::npos) << out_;
 }
 
 TEST_F(Cli, ListsTheKeys) {

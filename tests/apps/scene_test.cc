@@ -239,8 +239,8 @@ TEST_P(ShippedScene, NeedsFewStepsPerFrame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ShippedScene,
-                         testing::Values("snow_2d", "snow_3d", "jelly_2d", "jelly_3d", "water_2d", "water_3d",
-                                         "sand_2d", "sand_3d"),
+                         testing::Values("mud_3d", "water_flow_3d", "snow_2d", "snow_3d", "jelly_2d",
+                                         "jelly_3d", "water_2d", "water_3d", "sand_2d", "sand_3d"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(SceneReference, IsWhatTheSchemaSays) {

@@ -405,11 +405,13 @@ TEST_F(Scenes, MeasureWhatIsWatched) {
   EXPECT_GT(reports.time->pace, 0);
   double device_ms = 0;
   const viewer::Timing* scatter = nullptr;
-  for (const viewer::Timing& t : reports.time->timings) {
-    if (t.place == viewer::TracePlace::kStream && t.depth == 0) device_ms += t.mean_ms;
+  for (const viewer::Timing& t : reports.time->timings)
     if (t.name.starts_with("mpm.particles_to_grid_")) scatter = &t;
-  }
   ASSERT_NE(scatter, nullptr);
+  // Others, such as sorting and sums of a frame, are not in each step, and their mean is that of a call.
+  for (const viewer::Timing& t : reports.time->timings)
+    if (t.place == viewer::TracePlace::kStream && t.depth == 0 && t.calls >= scatter->calls)
+      device_ms += t.mean_ms;
   EXPECT_GE(scatter->calls, 1);
   EXPECT_GT(scatter->mean_ms, 0);
   EXPECT_LE(device_ms, 1.01 * reports.time->step_ms) << "a stream does one thing at a time";
