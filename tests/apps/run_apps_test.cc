@@ -347,7 +347,7 @@ TEST(Program, ListsScenesAndTellsWhatItCanDo) {
   const ProgramResult scenes = run_program({"list"});
   EXPECT_EQ(scenes.exit_code, 0);
   EXPECT_EQ(scenes.err, "");
-  EXPECT_NE(scenes.out.find("snow_3d   3-D"), std::string::npos) << scenes.out;
+  EXPECT_NE(scenes.out.find("snow_3d        3-D"), std::string::npos) << scenes.out;
   const ProgramResult info = run_program({"info"});
   EXPECT_EQ(info.exit_code, 0);
   EXPECT_EQ(info.err, "");
