@@ -237,7 +237,9 @@ Schema<Emitter> emitter_schema() {
       "A shape that nothing cuts has exactly the mass of its volume times its density, a mesh if it is "
       "closed: all its particles' masses are scaled for that.");
   add_emitter_shapes(schema);
-  schema.field("material", &Emitter::material, "what it is made of; docs/materials.md has the laws", {.required = true})
+  schema
+      .field("material", &Emitter::material, "what it is made of; docs/materials.md has the laws",
+             {.required = true})
       .field("velocity", &Emitter::velocity, "velocity at the start", {.unit = "m/s", .bounds = kPlace})
       .field("particles_per_cell", &Emitter::particles_per_cell, "how densely it is sampled",
              {.bounds = between(1, 1000), .default_text = "4 in 2-D, 8 in 3-D"})

@@ -84,11 +84,13 @@ std::optional<std::vector<std::string>> MemberInitializers::names(const llvm::DI
          text(at) != std::string_view(record.getName()))
     ++at;
   at = std::max(at, first_in(member.getLine()));
-  const auto declares = [&](size_t i) { return text(i) == std::string_view(member.getName()) && is_one_of(i + 1, "={;,["); };
+  const auto declares = [&](size_t i) {
+    return text(i) == std::string_view(member.getName()) && is_one_of(i + 1, "={;,[");
+  };
   while (at < tokens.size() && tokens[at].line == member.getLine() && !declares(at)) ++at;
   if (at >= tokens.size() || tokens[at].line != member.getLine()) return {};
 
-  int depth = 0;                                     // of brackets of all kinds
+  int depth = 0;                                                             // of brackets of all kinds
   for (++at; at < tokens.size() && (is_one_of(at, "[") || depth > 0); ++at)  // an array's length
     depth += is_one_of(at, "[") ? 1 : is_one_of(at, "]") ? -1 : 0;
   if (!is_one_of(at, "={")) return {};

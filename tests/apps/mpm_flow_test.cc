@@ -74,7 +74,7 @@ TEST_P(Flow, InflowAndOutflowComeIntoBalance) {
   const FrameStats end = solver->wait_stats();
   EXPECT_GT(end.mass_in_kg, 0.9 * 600 * 0.02 * frames);
   if (is_short) return;
-  // As much leaves in 0.4 s as comes.
+  // The outflow takes as much in 0.4 s as the inflow brings.
   EXPECT_NEAR(end.mass_out_kg - before, 600 * 0.4, 0.05 * 600 * 0.4);
   EXPECT_LT(end.max_speed_m_s, 3);
 }
