@@ -48,8 +48,7 @@ struct Nodes {
   Tree tree;
   int32_t n;
   Node blocks = tree.root().pointer({n / 8, n / 8}), leaf = blocks.dense({8, 8});
-  Field<Vec2f> velocity = leaf.place<Vec2f>("velocity");  // momentum at first
-  Field<float> mass = leaf.place<float>("mass");
+  Field<PortNode> field = leaf.place<PortNode>("node");
 };
 
 std::vector<Vec2f> places(int64_t n) {
@@ -76,11 +75,8 @@ class Port {
         case_(port_case(s)),
         count_(s.particles),
         nodes_{Tree(device, {.name = "nodes"}), s.grid} {}
-  void clear_nodes() { program_.launch(port_clear, over(nodes_.leaf), nodes_.velocity, nodes_.mass); }
-  void move_nodes() {
-    program_.launch(port_move_nodes, over(nodes_.leaf), nodes_.velocity, nodes_.mass, case_);
-  }
-  PortSums sums() const { return {nodes_.velocity, nodes_.mass}; }
+  void clear_nodes() { program_.launch(port_clear, over(nodes_.leaf), nodes_.field); }
+  void move_nodes() { program_.launch(port_move_nodes, over(nodes_.leaf), nodes_.field, case_); }
 
   Program program_;
   PortCase case_;
@@ -97,14 +93,13 @@ class BufferPort final : public Port {
         v_(wait_device_copy(*device, std::vector<Vec2f>(static_cast<size_t>(count_), Vec2f(0, -1)))),
         affine_(wait_device_copy(*device, std::vector<Mat2f>(static_cast<size_t>(count_), Mat2f::Zero()))),
         ratio_(wait_device_copy(*device, std::vector<float>(static_cast<size_t>(count_), 1.0f))) {
-    program_.launch(port_clear, over_box(nodes_.leaf, {0, 0}, {s.grid, s.grid}), nodes_.velocity,
-                    nodes_.mass);
+    program_.launch(port_clear, over_box(nodes_.leaf, {0, 0}, {s.grid, s.grid}), nodes_.field);
   }
   void step() override {
     clear_nodes();
-    program_.launch(port_add_items, range(count_), sums(), case_, *x_, *v_, *affine_, *ratio_);
+    program_.launch(port_add_items, range(count_), nodes_.field, case_, *x_, *v_, *affine_, *ratio_);
     move_nodes();
-    program_.launch(port_move_items, range(count_), nodes_.velocity, case_, *x_, *v_, *affine_, *ratio_);
+    program_.launch(port_move_items, range(count_), nodes_.field, case_, *x_, *v_, *affine_, *ratio_);
   }
   Fluid wait_fluid() override {
     std::vector<Vec2f> x(static_cast<size_t>(count_)), v(x.size());
@@ -135,9 +130,9 @@ class ListPort final : public Port {
   void step() override {
     if (++steps_ % kListSteps == 0) sort();
     clear_nodes();
-    program_.launch(port_add_entries, over(now_.lists), sums(), case_, now_.particles);
+    program_.launch(port_add_entries, over(now_.lists), nodes_.field, case_, now_.particles);
     move_nodes();
-    program_.launch(port_move_entries, over(now_.lists), nodes_.velocity, case_, now_.particles);
+    program_.launch(port_move_entries, over(now_.lists), nodes_.field, case_, now_.particles);
   }
   Fluid wait_fluid() override {
     program_.launch(port_sum_heights, over(now_.lists), now_.particles, sum_);

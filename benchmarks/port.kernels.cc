@@ -1,6 +1,6 @@
 // Kernels of the benchmark port: mpm88 written as its Taichi program is, loop by loop, with particles in
-// arrays of vectors, and vectors and masses at the nodes; and the same with a list of particles for each
-// block.
+// arrays of vectors, and with a struct of momentum and mass at the nodes; and the same with a list of
+// particles for each block.
 #include <cmath>
 
 #include "coppice/kernel.h"
@@ -11,9 +11,9 @@ struct PortCase {
   int32_t n;  // cells per axis of the unit square
   float dt;   // s
 };
-struct PortSums {  // at the nodes
-  Accumulate<Vec2f> momentum;
-  Accumulate<float> mass;
+struct alignas(16) PortNode {  // which a CPU adds to by one operation
+  Vec2f velocity;              // momentum, until the nodes move
+  float mass;
 };
 struct PortParticle {
   Vec2f x, v;
@@ -43,22 +43,22 @@ COPPICE_INLINE void each_node(const Vec2f& x, int32_t n, Visit&& visit) {
 }
 
 template <class From>
-COPPICE_INLINE void add_to_nodes(const PortSums& nodes, const From& from, const PortParticle& p, PortCase c) {
+COPPICE_INLINE void add_to_nodes(const Accumulate<PortNode>& nodes, const From& from, const PortParticle& p,
+                                 PortCase c) {
   const float h = 1.0f / c.n, mass = h * h / 4;
   const Mat2f affine = mass * p.affine + Mat2f::Identity() * (-c.dt * kBulk * (p.ratio - 1));
   each_node(p.x, c.n, [&](int32_t i, int32_t j, float weight, const Vec2f& distance) {
     const Vec2f momentum = weight * (mass * p.v + affine * (h * distance));
-    nodes.momentum.add(from, {i, j}, momentum);
-    nodes.mass.add(from, {i, j}, weight * mass);
+    nodes.add(from, {i, j}, {momentum, weight * mass});
   });
 }
 
 // Sets all but the place by the nodes' velocities, and moves that.
 template <class From>
-COPPICE_INLINE PortParticle moved(const Read<Vec2f>& velocity, const From& from, PortParticle p, PortCase c) {
+COPPICE_INLINE PortParticle moved(const Read<PortNode>& nodes, const From& from, PortParticle p, PortCase c) {
   p.v.setZero(), p.affine.setZero();
   each_node(p.x, c.n, [&](int32_t i, int32_t j, float weight, const Vec2f& distance) {
-    const Vec2f part = weight * velocity.at(from, {i, j});
+    const Vec2f part = weight * nodes.at(from, {i, j}).velocity;
     p.v += part;
     p.affine += 4.0f * c.n * part * distance.transpose();
   });
@@ -69,25 +69,25 @@ COPPICE_INLINE PortParticle moved(const Read<Vec2f>& velocity, const From& from,
 
 }  // namespace
 
-COPPICE_KERNEL(port_clear, Write<Vec2f> velocity, Write<float> mass, Cell2 node)
-{ velocity[node] = Vec2f(0, 0), mass[node] = 0; }
-COPPICE_KERNEL(port_move_nodes, Update<Vec2f> velocity, Read<float> mass, Cell2 node, PortCase c)
+COPPICE_KERNEL(port_clear, Write<PortNode> nodes, Cell2 node)
+{ nodes[node] = {Vec2f(0, 0), 0}; }
+COPPICE_KERNEL(port_move_nodes, Update<PortNode> nodes, Cell2 node, PortCase c)
 {
-  const float m = mass[node] > 0 ? mass[node] : 1;
+  auto& [v, mass] = nodes[node];
+  const float m = mass > 0 ? mass : 1;
   const auto stopped = [&](float v, int32_t at) {
     return (at < kBound && v < 0) || (at > c.n - kBound && v > 0) ? 0 : v;
   };
-  Vec2f& v = velocity[node];
   v = {stopped(v.x() / m, node.coord(0)), stopped(v.y() / m - c.dt * kGravity, node.coord(1))};
 }
 
-COPPICE_KERNEL(port_add_items, PortSums nodes, Item i, PortCase c, View<const Vec2f> x, View<const Vec2f> v,
-               View<const Mat2f> affine, View<const float> ratio)
+COPPICE_KERNEL(port_add_items, Accumulate<PortNode> nodes, Item i, PortCase c, View<const Vec2f> x,
+               View<const Vec2f> v, View<const Mat2f> affine, View<const float> ratio)
 { add_to_nodes(nodes, i, {x[i], v[i], affine[i], ratio[i]}, c); }
-COPPICE_KERNEL(port_move_items, Read<Vec2f> velocity, Item i, PortCase c, View<Vec2f> x, View<Vec2f> v,
+COPPICE_KERNEL(port_move_items, Read<PortNode> nodes, Item i, PortCase c, View<Vec2f> x, View<Vec2f> v,
                View<Mat2f> affine, View<float> ratio)
 {
-  const PortParticle p = moved(velocity, i, {x[i], v[i], affine[i], ratio[i]}, c);
+  const PortParticle p = moved(nodes, i, {x[i], v[i], affine[i], ratio[i]}, c);
   x[i] = p.x, v[i] = p.v, affine[i] = p.affine, ratio[i] = p.ratio;
 }
 
@@ -112,10 +112,11 @@ COPPICE_KERNEL(port_cover, Topology nodes, Cell2 block, PortCase c)
     }
   }
 }
-COPPICE_KERNEL(port_add_entries, PortSums nodes, Entry2 e, PortCase c, Read<PortParticle> particles)
+COPPICE_KERNEL(port_add_entries, Accumulate<PortNode> nodes, Entry2 e, PortCase c,
+               Read<PortParticle> particles)
 { add_to_nodes(nodes, e, particles[e], c); }
-COPPICE_KERNEL(port_move_entries, Read<Vec2f> velocity, Entry2 e, PortCase c, Update<PortParticle> particles)
-{ particles[e] = moved(velocity, e, particles[e], c); }
+COPPICE_KERNEL(port_move_entries, Read<PortNode> nodes, Entry2 e, PortCase c, Update<PortParticle> particles)
+{ particles[e] = moved(nodes, e, particles[e], c); }
 COPPICE_KERNEL(port_sum_heights, Read<PortParticle> particles, Entry2 e, Accumulate<double> sum)
 {
   const PortParticle p = particles[e];

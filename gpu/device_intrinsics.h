@@ -67,9 +67,10 @@ uint32_t coppice_fetch_max_u32(uint32_t* address, uint32_t value);  // relaxed
 uint64_t coppice_fetch_max_u64(uint64_t* address, uint64_t value);  // relaxed
 int32_t coppice_fetch_max_i32(int32_t* address, int32_t value);     // relaxed
 int64_t coppice_fetch_max_i64(int64_t* address, int64_t value);     // relaxed
-// Adds to two numbers side by side, each atomically; the address is a multiple of 8. On a CPU it is one
-// operation for both.
-void coppice_add_two_f32(float* address, float first, float second);  // relaxed
+// Add to numbers side by side, each atomically, by one operation on a CPU; the address is a multiple of all
+// their bytes. Of four, bit i of `which` tells whether there is a number i; else v_i is 0.
+void coppice_add_two_f32(float* address, float first, float second);
+void coppice_add_four_f32(float* address, float v0, float v1, float v2, float v3, uint32_t which);
 uint32_t coppice_exchange_relaxed_u32(uint32_t* address, uint32_t value);
 uint64_t coppice_exchange_relaxed_u64(uint64_t* address, uint64_t value);
 // These return the old value.

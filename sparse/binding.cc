@@ -60,6 +60,15 @@ void choose_gathering(const LaunchRequest& r, Binding& b) {
     if (handles[i].role == Role::kAppend) b.fields[i].access |= device::kGathers;
 }
 
+// Lets a CPU's threads make sums of floats later, where they are locked instructions and nobody can tell: a
+// field that is added to has no handle of another kind, so only what takes cells away could.
+void choose_delays(const LaunchRequest& r, const Device& device, Binding& b) {
+  if (r.item != LaunchRequest::LoopItem::kItem || (r.effects & kDeactivatesCells) != 0) return;
+  if (device.name() != "cpu" || device.threads() == 1) return;
+  for (uint32_t i = 0; i < r.num_handles; ++i)
+    if (r.handles[i].role == Role::kAccumulate) b.fields[i].access |= device::kDelaysSums;
+}
+
 // Tells what of a block's values a kernel can have by pointer, and whether its node has the loop's cells.
 uint32_t block_access(const LaunchRequest& r, const HandleUse& h) {
   const TreeLayout& tree = tree_of(h.id)->layout();
@@ -144,6 +153,7 @@ Binding make_binding(const LaunchRequest& r, const Device& device, bool checks) 
   check_pairs(r, b);
   if (r.item == LaunchRequest::LoopItem::kCell) choose_tiles(r, b, checks);
   choose_gathering(r, b);
+  choose_delays(r, device, b);
   if (is_over_blocks(r)) {
     b.shared_bytes = r.fast_bytes;
     b.needs_neighbours = r.loop.tree->layout().has_neighbour_table(r.loop.node);

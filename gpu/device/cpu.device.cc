@@ -42,6 +42,27 @@ void coppice_add_two_f32(float* a, float first, float second) {
     __builtin_memcpy(&sums, values, sizeof sums);
   } while (!__atomic_compare_exchange_n(both, &was, sums, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
+// One `lock cmpxchg16b`. The value before is read in two halves: where another thread changed it between
+// them, the exchange fails and says what is there.
+void coppice_add_four_f32(float* a, float v0, float v1, float v2, float v3, uint32_t which) {
+  if (coppice_is_alone) {
+    if (which & 1) add_alone(a, v0);
+    if (which & 2) add_alone(a + 1, v1);
+    if (which & 4) add_alone(a + 2, v2);
+    if (which & 8) add_alone(a + 3, v3);
+    return;
+  }
+  const auto* const halves = reinterpret_cast<const uint64_t*>(a);
+  const uint64_t read[2] = {__atomic_load_n(halves, __ATOMIC_RELAXED),
+                            __atomic_load_n(halves + 1, __ATOMIC_RELAXED)};
+  using Four = float __attribute__((vector_size(16)));
+  auto* const all = reinterpret_cast<unsigned __int128*>(a);
+  unsigned __int128 was = __builtin_bit_cast(unsigned __int128, read), sums;
+  const Four added = {v0, v1, v2, v3};
+  do {
+    sums = __builtin_bit_cast(unsigned __int128, __builtin_bit_cast(Four, was) + added);
+  } while (!__atomic_compare_exchange_n(all, &was, sums, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
 int sched_yield(void);              // the C library's, which the code loader gives to kernels
 uint32_t coppice_cpu_worker(void);  // gpu/cpu/worker_number.h
 bool coppice_has_workers() { return true; }

@@ -14,6 +14,12 @@ void coppice_add_two_f32(float* a, float first, float second) {
   coppice_fetch_add_f32(a, first);
   coppice_fetch_add_f32(a + 1, second);
 }
+void coppice_add_four_f32(float* a, float v0, float v1, float v2, float v3, uint32_t which) {
+  if (which & 1) coppice_fetch_add_f32(a, v0);
+  if (which & 2) coppice_fetch_add_f32(a + 1, v1);
+  if (which & 4) coppice_fetch_add_f32(a + 2, v2);
+  if (which & 8) coppice_fetch_add_f32(a + 3, v3);
+}
 #endif
 uint32_t coppice_fetch_or_u32(uint32_t* a, uint32_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }
 uint64_t coppice_fetch_or_u64(uint64_t* a, uint64_t v) { return __atomic_fetch_or(a, v, __ATOMIC_RELAXED); }

@@ -114,6 +114,7 @@ struct WalkMemo {
   };
   Last last[kBindings];
   struct GatheredAppends* appends;  // null: appends are not gathered (lists.h)
+  struct DelayedSums* sums;         // null: sums are not delayed (delayed_sums.h)
 };
 
 // Walks down and activates every node on the way; a dynamic node's list is there as soon as its

@@ -6,80 +6,9 @@
 #include <type_traits>
 
 #include "gpu/device_intrinsics.h"
-#include "sparse/device/handle_base.h"
-#include "sparse/device/members.h"
-
-#define COPPICE_WHAT_IS_ADDED                                                                          \
-  "what is added is a float, a double, an integer of 32 or 64 bits, an Eigen matrix or std::array of " \
-  "these, "                                                                                            \
-  "or a struct of at most 8 of all of these, without C arrays"
+#include "sparse/device/sum_types.h"
 
 namespace coppice::device {
-
-// These are the numbers that atomic operations take.
-template <class T>
-concept AtomicNumber = std::is_same_v<T, float> || std::is_same_v<T, double> ||
-    (std::is_integral_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8));
-
-// std::array is known by its members, so that kernels without it need no header.
-template <class T>
-concept FixedArray = std::is_aggregate_v<T> && requires(T& values) {
-  typename T::value_type;
-  requires std::is_same_v<decltype(values.data()), typename T::value_type*>;
-};
-
-template <class T>
-constexpr bool is_sum();
-struct AreSums {
-  template <class... Members>
-  constexpr auto operator()(Members&...) const {
-    return std::bool_constant<(is_sum<std::remove_const_t<Members>>() && ...)>{};
-  }
-};
-template <class T>
-constexpr bool has_sums_as_members() {
-  constexpr size_t n = member_count<T>();
-  if constexpr (n == 0 || n > kMostMembers)
-    return false;
-  else
-    return decltype(with_members<n>(std::declval<T&>(), AreSums{}))::value;
-}
-// Tells whether values of the type can be added to atomically: numbers, Eigen's matrices and std::arrays of
-// them, and structs of at most 8 of these.
-template <class T>
-constexpr bool is_sum() {
-  if constexpr (AtomicNumber<T>)
-    return true;
-  else if constexpr (FixedEigenMatrix<T>)
-    return AtomicNumber<typename T::Scalar>;
-  else if constexpr (FixedArray<T>)
-    return is_sum<typename T::value_type>();
-  else if constexpr (std::is_aggregate_v<T> && !std::is_array_v<T> && !std::is_union_v<T>)
-    return has_sums_as_members<T>();
-  else
-    return false;
-}
-
-template <class T>
-constexpr bool has_integers_alone();
-struct AreIntegers {
-  template <class... Members>
-  constexpr auto operator()(Members&...) const {
-    return std::bool_constant<(has_integers_alone<std::remove_const_t<Members>>() && ...)>{};
-  }
-};
-// Tells whether sums of such values do not depend on their order.
-template <class T>
-constexpr bool has_integers_alone() {
-  if constexpr (!is_sum<T>() || AtomicNumber<T>)
-    return std::is_integral_v<T>;
-  else if constexpr (FixedEigenMatrix<T>)
-    return std::is_integral_v<typename T::Scalar>;
-  else if constexpr (FixedArray<T>)
-    return has_integers_alone<typename T::value_type>();
-  else
-    return decltype(with_members<member_count<T>()>(std::declval<T&>(), AreIntegers{}))::value;
-}
 
 // Calls visit(first of some numbers in *to, first in value, how many) for the numbers of a value, in order:
 // those that are side by side come together, and how many they are is a std::integral_constant.
@@ -165,9 +94,34 @@ COPPICE_INLINE void atomic_add_run(N* to, const N* values, std::integral_constan
   for (; i < kCount; ++i) atomic_add(to + i, values[i]);
 }
 
+// Adds to floats in aligned groups of four. Between its members and behind them a struct may have gaps,
+// to which nothing is added.
+template <class T>
+COPPICE_INLINE void atomic_add_fours(T* p, const T& v) {
+  constexpr int n = sizeof(T) / sizeof(float);
+  float values[n] = {};
+  bool is_there[n] = {};
+  each_run(
+      p, v, [&](const float* to, const float* from, auto count) __attribute__((always_inline)) {
+        const auto first = to - reinterpret_cast<const float*>(p);
+        COPPICE_UNROLL
+        for (int i = 0; i < count(); ++i) values[first + i] = from[i], is_there[first + i] = true;
+      });
+  COPPICE_UNROLL
+  for (int i = 0; i < n; i += 4) {
+    const uint32_t which = is_there[i] | is_there[i + 1] << 1 | is_there[i + 2] << 2 | is_there[i + 3] << 3;
+    if (which == 0) continue;
+    coppice_add_four_f32(reinterpret_cast<float*>(p) + i, values[i], values[i + 1], values[i + 2],
+                         values[i + 3], which);
+  }
+}
+
 // Do so with each number of a value.
 template <class T>
 COPPICE_INLINE void atomic_add_value(T* p, const T& v) {
+  if constexpr (has_fours_of_floats<T>()) {
+    if (coppice_has_workers()) return atomic_add_fours(p, v);
+  }
   each_run(
       p, v, [](auto* to, const auto* values, auto count) __attribute__((always_inline)) {
         atomic_add_run(to, values, count);

@@ -99,6 +99,12 @@ COPPICE_INLINE GatheredAppends* appends_of(const From& from) {
   return walks == nullptr ? nullptr : walks->appends;
 }
 
+template <class From>
+COPPICE_INLINE DelayedSums* sums_of(const From& from) {
+  const WalkMemo* const walks = walks_of(from);
+  return walks == nullptr ? nullptr : walks->sums;
+}
+
 // Returns the entries of a neighbour table per element: 3^dims; a tree of fewer dimensions has the middle
 // ones of the 27 only.
 COPPICE_INLINE uint32_t neighbour_stride(uint32_t node) {

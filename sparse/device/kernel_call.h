@@ -106,6 +106,20 @@ constexpr bool remembers_walks() {
   return found;
 }
 
+// Tells whether sums of a handle of the kernel may be delayed, on a device and in a launch that do so.
+template <class T>
+constexpr bool may_delay_sums() {
+  bool found = false;
+  if constexpr (is_handle_argument<T>) {
+    uint32_t binding = 0;
+    const T value = bound_handles<T>(binding);
+    for_each_handle(value, [&]<class H>(const H&) {
+      if constexpr (H::kRole == Role::kAccumulate) found = found || is_delayed_sum<typename H::Value>();
+    });
+  }
+  return found;
+}
+
 // Returns the number of a range's item. Items are counted from 0: behind the last one, a number may
 // be more than an int64_t has.
 COPPICE_INLINE int64_t item_number(const LaunchBlock* block, uint64_t i) {

@@ -126,6 +126,7 @@ inline constexpr uint32_t kChangedHere =
 inline constexpr uint32_t kSameCells = 16;  // its node's cells are those of the node looped over
 inline constexpr uint32_t kGathers =
     32;  // appends whose indices nobody asks for, to a list that nobody looks at
+inline constexpr uint32_t kDelaysSums = 64;  // sums that may be made later in the launch, and rather are
 
 // Returns the words of each of the masks of a bitmasked node's container.
 inline constexpr uint64_t kMasks = 3;

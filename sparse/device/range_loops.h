@@ -58,6 +58,31 @@ requires(LoopItem::kDims > 1) COPPICE_INLINE
   }
 }
 
+// Calls visit(item) as each_item() does, and makes each item's sums behind the next one.
+template <class LoopItem, bool kIndependent, class... Args, class Visit>
+COPPICE_INLINE void each_item_with_sums(const LaunchBlock* block, uint64_t begin, uint64_t end,
+                                        WalkMemo* walks, const Visit& visit) {
+  if constexpr ((false || ... || may_delay_sums<Args>())) {
+    bool delays = false;
+    each_handle_of<Args...>([&]<class H>(std::type_identity<H>, uint32_t b) {
+      if constexpr (H::kRole == Role::kAccumulate)
+        delays = delays || (coppice_fields[b].access & kDelaysSums) != 0;
+    });
+    if (delays) {
+      DelayedSums delayed;
+      walks->sums = &delayed;
+      each_item<LoopItem, false>(
+          block, begin, end, walks, [&](const LoopItem& item) __attribute__((always_inline)) {
+            visit(item);
+            end_item(&delayed);
+          });
+      make_all_sums(&delayed);
+      return;
+    }
+  }
+  each_item<LoopItem, kIndependent>(block, begin, end, walks, visit);
+}
+
 template <auto kKernel, class LoopItem, class... Args>
 COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t end) {
   ArgumentReader reader{block};
@@ -69,13 +94,13 @@ COPPICE_INLINE void run_items(const LaunchBlock* block, uint64_t begin, uint64_t
   if constexpr ((false || ... || remembers_walks<Args>())) {
     GatheredAppends appends;
     walks.appends = &appends;
-    each_item<LoopItem, false>(block, begin, end, &walks, one);
+    each_item_with_sums<LoopItem, false, Args...>(block, begin, end, &walks, one);
     each_handle_of<Args...>([&]<class H>(std::type_identity<H>, uint32_t b) {
       if constexpr (H::kRole == Role::kAppend)
         if (gathers<typename H::Value>(b)) append_gathered<typename H::Value>(block, b, &appends);
     });
   } else {
-    each_item<LoopItem, true>(block, begin, end, &walks, one);
+    each_item_with_sums<LoopItem, true, Args...>(block, begin, end, &walks, one);
   }
 }
 

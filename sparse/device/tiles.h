@@ -4,6 +4,7 @@
 // Device-clean. A tile lies in a CPU thread's own stack, or in the memory that a GPU's thread block shares;
 // then its threads fill it together. Layout and use are the same.
 #pragma once
+#include "sparse/device/delayed_sums.h"
 #include "sparse/device/leaf_tiles.h"
 
 namespace coppice::device {
@@ -174,13 +175,14 @@ COPPICE_INLINE void miss_sum(const LaunchBlock* block, uint32_t binding, Coord c
 
 // Adds to a cell anywhere, by a walk.
 template <class T>
-COPPICE_INLINE void add_at(const LaunchBlock* block, uint32_t binding, Coord c, const T& value) {
+COPPICE_INLINE void add_at(const LaunchBlock* block, uint32_t binding, Coord c, const T& value,
+                           DelayedSums* delayed = nullptr) {
   const FieldBinding& f = coppice_fields[binding];
   const NodeLayout& node = coppice_nodes[f.node];
   const CellRef p = find(node, tree_state(block, f.tree), c);
   if (is_checked_temporary(binding) && is_active(node, p) && !has_value_at(block, binding, c)) return;
   if (is_active(node, p))
-    atomic_add_value(value_at<T>(block, f, p.container, p.index), value);
+    add_now_or_later(f, delayed, value_at<T>(block, f, p.container, p.index), value);
   else
     miss_sum(block, binding, c);
 }
@@ -251,7 +253,8 @@ COPPICE_INLINE void Accumulate<T, Reach>::add(const From& from, const int32_t (&
                                               const T& value) const {
   static_assert(device::is_sum<T>(), COPPICE_WHAT_IS_ADDED);
   if (device::makes_room() || !this->may(from, effect::kAdds, device::kAnyReach)) return;
-  device::add_at<T>(device::launch_of(from), this->id.field, this->coord_of(from, coord), value);
+  device::add_at<T>(device::launch_of(from), this->id.field, this->coord_of(from, coord), value,
+                    device::sums_of(from));
 }
 
 template <class T, class Reach>

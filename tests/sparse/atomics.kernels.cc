@@ -9,6 +9,19 @@ struct NodeSums {
   std::array<double, 2> moments;
   int count;
 };
+// Floats in aligned groups of four, of which not all are there.
+struct alignas(16) ThreeFloats {
+  Vec2f momentum;
+  float mass;
+};
+struct alignas(16) FourFloats {
+  Vec4f all;
+};
+struct alignas(32) FiveFloats {  // with gaps between members and behind them
+  float mass;
+  alignas(8) Vec2f momentum;
+  std::array<float, 2> moments;
+};
 
 // Several items meet in each cell.
 COPPICE_KERNEL(add_vectors, Accumulate<Vec3f> sum, Item i, int cells)
@@ -17,6 +30,40 @@ COPPICE_KERNEL(add_structs, Accumulate<NodeSums> sum, Item i, int cells)
 {
   const float x = static_cast<float>(i / cells);
   sum.add(i, {static_cast<int>(i % cells)}, {0.5f, Vec2f(x, -x), {x, 2 * x}, 3});
+}
+COPPICE_KERNEL(add_three_floats, Accumulate<ThreeFloats> sum, Item i, int cells)
+{
+  const float x = static_cast<float>(i / cells);
+  sum.add(i, {static_cast<int>(i % cells)}, {Vec2f(x, -x), 0.5f});
+}
+COPPICE_KERNEL(add_five_floats, Accumulate<FiveFloats> sum, Item i, int cells)
+{
+  const float x = static_cast<float>(i / cells);
+  sum.add(i, {static_cast<int>(i % cells)}, {0.5f, Vec2f(x, -x), {2 * x, 1}});
+}
+COPPICE_KERNEL(add_four_floats, Accumulate<FourFloats> sum, Item i, int cells)
+{
+  const float x = static_cast<float>(i / cells);
+  sum.add(i, {static_cast<int>(i % cells)}, {Vec4f(1, x, -x, 2)});
+}
+// Items add from no times to `most` times, to cells that differ from one to the next.
+struct ManySums {
+  Accumulate<float> one;
+  Accumulate<Vec3f> three;
+  Accumulate<Vec4f> four;
+  Accumulate<ThreeFloats> of_four;
+};
+COPPICE_KERNEL(add_many, ManySums sums, Item i, int cells, int most, float unit)
+{
+  const int times = static_cast<int>(i * 7919 % (most + 1));
+  for (int k = 0; k < times; ++k) {
+    const int cell = static_cast<int>((i * 31 + k * k) % cells);
+    const float x = unit * static_cast<float>(1 + (i + k) % 5);
+    if (k % 4 != 3) sums.one.add(i, {cell}, x);
+    if (k % 3 != 2) sums.three.add(i, {cell}, Vec3f(x, -x, 2 * x));
+    sums.four.add(i, {cell}, Vec4f(x, 1, 2, 3 * x));
+    if (k % 5 != 1) sums.of_four.add(i, {cell}, {Vec2f(-x, x), 1});
+  }
 }
 COPPICE_KERNEL(add_structs_near2, Accumulate<NodeSums, Box<1>> sum, Cell2 c)
 {

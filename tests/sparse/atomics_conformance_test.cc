@@ -79,6 +79,73 @@ TEST_P(Atomics, SumsOfStructsAddEachMemberOnceInEitherLayout) {
   }
 }
 
+// On a CPU one operation adds to four floats, of which some may be a struct's gaps.
+TEST_P(Atomics, SumsOfFloatsInGroupsOfFourAddEachOnceInEitherLayout) {
+  constexpr int kCells = 3, kRounds = 400;
+  constexpr float kTotal = kRounds * (kRounds - 1) / 2;
+  for (const CellLayout layout : {CellLayout::kStructOfArrays, CellLayout::kArrayOfStructs}) {
+    Tree tree(device);
+    const Node leaf = tree.root().dense({kCells});
+    leaf.layout(layout);
+    const Field<float> before = leaf.place<float>("before");
+    const Field<ThreeFloats> three = leaf.place<ThreeFloats>("three");
+    const Field<float> between = leaf.place<float>("between");
+    const Field<FiveFloats> five = leaf.place<FiveFloats>("five");
+    const Field<FourFloats> four = leaf.place<FourFloats>("four");
+    run(add_three_floats, range(kCells * kRounds), three, kCells);
+    run(add_five_floats, range(kCells * kRounds), five, kCells);
+    run(add_four_floats, range(kCells * kRounds), four, kCells);
+    for (const ThreeFloats& s : wait_read(three, {0}, {kCells})) {
+      EXPECT_EQ(s.momentum, Vec2f(kTotal, -kTotal));
+      EXPECT_EQ(s.mass, kRounds / 2);
+    }
+    for (const FiveFloats& s : wait_read(five, {0}, {kCells})) {
+      EXPECT_EQ(s.mass, kRounds / 2);
+      EXPECT_EQ(s.momentum, Vec2f(kTotal, -kTotal));
+      EXPECT_EQ(s.moments, (std::array<float, 2>{2 * kTotal, kRounds}));
+    }
+    for (const FourFloats& s : wait_read(four, {0}, {kCells}))
+      EXPECT_EQ(s.all, Vec4f(kRounds, kTotal, -kTotal, 2 * kRounds));
+    for (const float v : wait_read(before, {0}, {kCells})) EXPECT_EQ(v, 0);
+    for (const float v : wait_read(between, {0}, {kCells})) EXPECT_EQ(v, 0);
+  }
+}
+
+// Sums of all kinds of floats, fewer and more for an item than a thread of a CPU has noted at a time.
+TEST_P(Atomics, SumsOfManyKindsAndNumbersForEachItemHappenOnce) {
+  constexpr int kCells = 97;
+  for (const int most : {0, 1, 9, 40, 200}) {
+    const int items = most == 200 ? 300 : 3000;
+    Tree tree(device);
+    const Node leaf = tree.root().dense({kCells});
+    const Field<float> one = leaf.place<float>("one");
+    const Field<Vec3f> three = leaf.place<Vec3f>("three");
+    const Field<Vec4f> four = leaf.place<Vec4f>("four");
+    const Field<ThreeFloats> of_four = leaf.place<ThreeFloats>("of_four");
+    run(add_many, range(items), ManySums{one, three, four, of_four}, kCells, most, 1.0f);
+    std::vector<float> ones(kCells);
+    std::vector<Vec3f> threes(kCells, Vec3f::Zero());
+    std::vector<Vec4f> fours(kCells, Vec4f::Zero());
+    std::vector<Vec3f> of_fours(kCells, Vec3f::Zero());
+    for (int64_t i = 0; i < items; ++i) {
+      for (int64_t k = 0; k < i * 7919 % (most + 1); ++k) {
+        const auto cell = static_cast<size_t>((i * 31 + k * k) % kCells);
+        const auto x = static_cast<float>(1 + (i + k) % 5);
+        if (k % 4 != 3) ones[cell] += x;
+        if (k % 3 != 2) threes[cell] += Vec3f(x, -x, 2 * x);
+        fours[cell] += Vec4f(x, 1, 2, 3 * x);
+        if (k % 5 != 1) of_fours[cell] += Vec3f(-x, x, 1);
+      }
+    }
+    EXPECT_EQ(wait_read(one, {0}, {kCells}), ones) << most;
+    EXPECT_EQ(wait_read(three, {0}, {kCells}), threes) << most;
+    EXPECT_EQ(wait_read(four, {0}, {kCells}), fours) << most;
+    const std::vector<ThreeFloats> structs = wait_read(of_four, {0}, {kCells});
+    for (int c = 0; c < kCells; ++c)
+      EXPECT_EQ(Vec3f(structs[c].momentum.x(), structs[c].momentum.y(), structs[c].mass), of_fours[c]) << c;
+  }
+}
+
 // In tiles, in tables and by walks: what does not fit a tile goes to the tree at once.
 TEST_P(Atomics, SumsOfStructsWithAReachEqualThoseOfTheHost) {
   for (const int side : {4, 8, 32}) {

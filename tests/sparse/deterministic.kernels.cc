@@ -5,6 +5,13 @@ using namespace coppice;
 
 COPPICE_KERNEL(add_fractions, Accumulate<float> sum, Item i, int cells)
 { sum.add(i, {static_cast<int32_t>(i.index % cells)}, 1.0f / static_cast<float>(1 + i.index % 1013)); }
+// More sums for an item than a thread notes at a time.
+COPPICE_KERNEL(add_many_fractions, Accumulate<float> sum, Item i, int cells)
+{
+  for (int k = 0; k < 75; ++k)
+    sum.add(i, {static_cast<int32_t>((i.index + k * k) % cells)},
+            1.0f / static_cast<float>(1 + (i.index + k) % 1013));
+}
 COPPICE_KERNEL(add_integers, Accumulate<int> sum, Item i, int cells)
 { sum.add(i, {static_cast<int32_t>(i.index % cells)}, static_cast<int>(i.index)); }
 // All items write the same few cells.

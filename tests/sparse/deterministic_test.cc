@@ -18,12 +18,12 @@ constexpr int kCells = 7, kRuns = 20;
 constexpr int64_t kItems = 50'000;
 
 struct Results {
-  std::vector<float> sums;
+  std::vector<float> sums, many;
   std::vector<int> integers, last;
   std::vector<unsigned char> found;
   bool operator<(const Results& other) const {
-    return std::tie(sums, integers, last, found) <
-           std::tie(other.sums, other.integers, other.last, other.found);
+    return std::tie(sums, many, integers, last, found) <
+           std::tie(other.sums, other.many, other.integers, other.last, other.found);
   }
 };
 
@@ -32,17 +32,19 @@ Results run(const CpuOptions& options) {
   Program program(device);
   Tree tree(device);
   Node leaf = tree.root().pointer({8}).dense({1}), noted = tree.root().pointer({8});
-  Field<float> sum = leaf.place<float>("sum");
+  Field<float> sum = leaf.place<float>("sum"), many = leaf.place<float>("many");
   Field<int> integers = leaf.place<int>("integers"), last = leaf.place<int>("last");
   noted.place<int>("unused");
   Results r;
   r.found.resize(kItems);
   program.launch(set_last, range(kItems), last, kCells);
   program.launch(add_fractions, range(kItems), sum, kCells);
+  program.launch(add_many_fractions, range(kItems / 10), many, kCells);
   program.launch(add_integers, range(kItems), integers, kCells);
   program.launch(note_first, range(kItems), noted.topology(), kCells, r.found.data());
   program.wait();
   r.sums = wait_read(sum, {0}, {kCells});
+  r.many = wait_read(many, {0}, {kCells});
   r.integers = wait_read(integers, {0}, {kCells});
   r.last = wait_read(last, {0}, {kCells});
   return r;
