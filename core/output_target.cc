@@ -70,28 +70,31 @@ int duplicate(const std::string& name, int descriptor) {
   return copy;
 }
 
-// Keeps SIGPIPE from the calling thread while it lives, and takes away the one that arose meanwhile.
-class WithoutBrokenPipeSignal {
+// Keeps the signals of writes from the calling thread while it lives, and takes away those that arose
+// meanwhile: a pipe that nobody reads any more, and a file above the limit of `ulimit -f`.
+class WithoutSignalsOfWrites {
  public:
-  WithoutBrokenPipeSignal() {
+  WithoutSignalsOfWrites() {
     sigset_t pending;
     sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+    sigemptyset(&blocked_), sigemptyset(&new_);
+    for (const int signal : {SIGPIPE, SIGXFSZ}) {
+      sigaddset(&blocked_, signal);
+      if (sigismember(&pending, signal) == 0) sigaddset(&new_, signal);
+    }
+    pthread_sigmask(SIG_BLOCK, &blocked_, &before_);
   }
-  ~WithoutBrokenPipeSignal() {
+  ~WithoutSignalsOfWrites() {
     const timespec now{};
-    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &now);
+    while (sigtimedwait(&new_, nullptr, &now) > 0) {
+    }
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  WithoutBrokenPipeSignal(const WithoutBrokenPipeSignal&) = delete;
-  WithoutBrokenPipeSignal& operator=(const WithoutBrokenPipeSignal&) = delete;
+  WithoutSignalsOfWrites(const WithoutSignalsOfWrites&) = delete;
+  WithoutSignalsOfWrites& operator=(const WithoutSignalsOfWrites&) = delete;
 
  private:
-  sigset_t pipe_{}, before_{};
-  bool was_pending_ = false;
+  sigset_t blocked_{}, new_{}, before_{};
 };
 
 }  // namespace
@@ -120,7 +123,7 @@ OutputTarget open_output(const std::string& name) {
 }
 
 int write_all(int descriptor, std::string_view bytes) {
-  const WithoutBrokenPipeSignal quiet;
+  const WithoutSignalsOfWrites quiet;
   while (!bytes.empty()) {
     const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;

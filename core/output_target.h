@@ -18,7 +18,7 @@ struct OutputTarget {
 OutputTarget open_output(const std::string& name);
 
 // Writes all of it and returns 0, or the number of the error that the write met: EPIPE for a pipe that nobody
-// reads any more, without the signal.
+// reads any more, EFBIG for a file above the process's limit, without their signals.
 int write_all(int descriptor, std::string_view bytes);
 
 }  // namespace coppice

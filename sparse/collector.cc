@@ -144,12 +144,22 @@ void Collector::collect_allocator(InStream& s, uint32_t index) {
   run_now_by(s, std::max(256 / batch, 1u), program_, collect_refill, collected, a, batch);
 }
 
+namespace {
+
+// Returns whether all cells of a node and below it are there as long as what is above them.
+bool is_dense_alone(const TreeLayout& layout, uint32_t node) {
+  const TreeNode& n = layout.node(node);
+  return n.kind == device::NodeKind::kDense &&
+         std::all_of(n.children.begin(), n.children.end(),
+                     [&](uint32_t child) { return is_dense_alone(layout, child); });
+}
+
+}  // namespace
+
 BoundLaunch bind_deactivate_all(const Node& node) {
   TreeStorage& tree = node.storage();
   tree.freeze();
-  const bool has_nothing_to_take = tree.layout().node(node.id()).kind == device::NodeKind::kDense &&
-                                   tree.layout().node_layout(node.id()).below.count == 0;
-  if (node.id() != 0 && has_nothing_to_take)
+  if (node.id() != 0 && is_dense_alone(tree.layout(), node.id()))
     throw Error(
         ErrorCode::kInvalidArgument,
         fmt::format("deactivation of {}: cells of a dense node are active as long as what is above them",

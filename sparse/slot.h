@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "gpu/device.h"
+#include "sparse/device/handle_base.h"
 
 namespace coppice {
 
@@ -39,7 +40,7 @@ class SlotStorage final : public RefCounted {
 
 template <class T>
 class Slot {
-  static_assert(std::is_trivially_copyable_v<T>, "a slot's value is copied byte by byte");
+  static_assert(device::is_value<T>, "a slot's value is copied byte by byte");
 
  public:
   using Value = T;

@@ -23,6 +23,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/log.h"
+#include "core/output_target.h"
 
 namespace coppice::jit {
 namespace {
@@ -90,19 +91,6 @@ bool read_all(int descriptor, void* data, size_t size_bytes) {
     size_bytes -= static_cast<size_t>(got);
   }
   return true;
-}
-
-// Returns 0 or the error number.
-int write_all(int descriptor, const void* data, size_t size_bytes) {
-  const auto* next = static_cast<const char*>(data);
-  while (size_bytes > 0) {
-    const ssize_t written = ::write(descriptor, next, size_bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    next += written;
-    size_bytes -= static_cast<size_t>(written);
-  }
-  return 0;
 }
 
 bool is_key(std::string_view text) {
@@ -212,8 +200,8 @@ int write_entry(const fs::path& folder, const std::string& path, const EntryHead
   }
   if (number < 0) return errno;
   Descriptor file(number);
-  int error = write_all(number, &header, sizeof(header));
-  if (error == 0) error = write_all(number, bytes.data(), bytes.size());
+  int error = write_all(number, {reinterpret_cast<const char*>(&header), sizeof header});
+  if (error == 0) error = write_all(number, bytes);
   const int close_error = file.close();
   if (error == 0) error = close_error;
   if (error == 0 && ::rename(temporary.c_str(), path.c_str()) < 0) error = errno;

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "core/log.h"
+#include "core/output_target.h"
 
 namespace coppice::jit {
 namespace {
@@ -201,13 +202,9 @@ class PerfDump {
     if (file_ >= 0) ::close(std::exchange(file_, -1));
   }
   void write(const std::string& bytes) {
-    size_t done = 0;
-    while (file_ >= 0 && done < bytes.size()) {
-      const ssize_t written = ::write(file_, bytes.data() + done, bytes.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return give_up("its file");
-      done += static_cast<size_t>(written);
-    }
+    if (file_ < 0) return;
+    errno = write_all(file_, bytes);
+    if (errno != 0) give_up("its file");
   }
 
   std::mutex mutex_;

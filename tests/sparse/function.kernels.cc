@@ -1,5 +1,6 @@
 // Kernels of tests of functions: small ones, each with another use of what it is given.
 #include "coppice/kernel.h"
+#include "core/math.h"
 
 using namespace coppice;
 
@@ -91,6 +92,8 @@ struct CoppiceForce {
   int add[3];
   double factor;
 };
+COPPICE_KERNEL(push_by_vector, Update<int> x, Cell<1> c, Vec3f by)
+{ x[c] += static_cast<int>(by.x() + 10 * by.y() + 100 * by.z()); }
 COPPICE_KERNEL(push_cells, Update<int> x, Cell<1> c, CoppiceForce force, int weight)
 { x[c] = static_cast<int>((x[c] + force.add[c.coord(0) % 3] * weight) * force.factor); }
 COPPICE_KERNEL(grow_at_all, Grow<int> x, Item i, const int* at, int value)

@@ -261,7 +261,7 @@ TEST_F(KernelStoreStressTest, ProgramsWorkWhenEveryWriteFails) {
   GTEST_SKIP() << "under ThreadSanitizer a program dies of such a limit, kernels or not";
 #endif
   expect_success(start_program(folder, false, [] {
-    std::signal(SIGXFSZ, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);  // for what the program prints into a file itself
     const rlimit limit{1000, 1000};
     setrlimit(RLIMIT_FSIZE, &limit);
   }));

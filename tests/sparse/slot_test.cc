@@ -78,6 +78,16 @@ TEST_P(Slots, StandBesidePlainArgumentsOfAnySize) {
   EXPECT_EQ(wait_read(x_, {2}), -126);
 }
 
+TEST_P(Slots, HoldEigensTypesAsKernelsTakeThem) {
+  const Slot<Vec3f> by(device, Vec3f(1, 2, 3));
+  program().launch(set_to, over(*leaf_), x_, 0);
+  const Function f = trace(device, [&] { program().launch(push_by_vector, over(*leaf_), x_, by); });
+  f.run();
+  by.set(Vec3f(4, 0, 1));
+  f.run();
+  EXPECT_EQ(values(), (std::vector(4, 321 + 104)));
+}
+
 TEST_P(Slots, ChangeWhatAFunctionDoesFromRunToRun) {
   Slot<int> value(device, 1), weight(device, 1);
   const Function f = trace(device, [&] {
