@@ -125,7 +125,7 @@ class ListPort final : public Port {
     const IntrusivePtr<Buffer> x = wait_device_copy(*device, places(count_));
     program_.launch(port_list_items, range(count_), now_.particles, case_, *x);
     program_.launch(port_cover, over(now_.blocks), nodes_.blocks.topology(), case_);
-    program_.wait();  // the buffer goes
+    program_.wait();
   }
   void step() override {
     if (++steps_ % kListSteps == 0) sort();

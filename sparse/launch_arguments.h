@@ -136,7 +136,8 @@ void add_slot(LaunchRequest& request, size_t& at, const Slot<Parameter>& slot) {
   at += sizeof(Parameter);
 }
 
-// Puts one argument into the request: the parameter's type decides, the argument is converted to it.
+// Puts one argument into the request: the parameter's type decides, the argument is converted to it. A buffer
+// lives as long as the launch, whoever else lets go of it.
 template <class Parameter, class Argument>
 void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) {
   Parameter value = [&]() -> Parameter {
@@ -146,6 +147,8 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
       return Parameter{argument};
   }();
   ++request.num_arguments;
+  if constexpr (std::is_base_of_v<Buffer, Argument>)
+    request.keep_alive.push_back(share(const_cast<Argument*>(&argument)));
   if constexpr (device::is_handle_argument<Parameter>) {
     device::for_each_handle(value, [&]<class H>(const H& h) {
       int radius = 0;

@@ -61,7 +61,7 @@ struct LaunchRequest {
   uint32_t slots_at = 0;   // where the addresses of the slots begin among the arguments
   uint32_t argument_bytes = 0;
   std::vector<TemporaryArgument> temporaries;
-  std::vector<IntrusivePtr<RefCounted>> keep_alive;  // that the arguments point to, for the one who asks
+  std::vector<IntrusivePtr<RefCounted>> keep_alive;  // that the arguments point to
   uint32_t box_at = 0;  // the loop's box among the arguments, plus 1; 0: there is none
   // This launch runs in place of that one, as one that makes room; it has the other's name.
   const LaunchRequest* makes_room_for = nullptr;

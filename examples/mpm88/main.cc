@@ -69,7 +69,6 @@ struct Listed {
     const auto buffer = wait_device_copy(*device, particles);
     program.launch(list_items, range(count), now.particles, *buffer, water);
     program.launch(cover, over(now.blocks), nodes.blocks.topology(), water);
-    program.wait();  // the buffer goes
   }
   void step() {
     if (steps++ % 16 == 15) sort();  // meanwhile particles move by less than a block

@@ -1,11 +1,14 @@
-// Slots: what a launch that is given again and again uses of them.
+// Arguments that outlive the call: slots, and what a launch that is given again and again uses of them;
+// buffers, which their launches keep.
 #include "sparse/slot.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/error.h"
@@ -76,6 +79,40 @@ TEST_P(Slots, StandBesidePlainArgumentsOfAnySize) {
   Slot<int> by(device, 2);
   program().launch(scale_cells, over(*leaf_), x_, by, 1.0f);
   EXPECT_EQ(wait_read(x_, {2}), -126);
+}
+
+// The launches wait behind a gate until their buffer is nobody else's.
+TEST_P(Slots, ABufferLivesAsLongAsItsLaunches) {
+  constexpr size_t kItems = 5000;
+  const IntrusivePtr<Buffer> to = wait_device_copy(*device, std::vector<uint32_t>(kItems));
+  std::atomic<bool> is_open = false;
+  device->default_stream().enqueue("gate", [&](InStream&) {
+    while (!is_open) std::this_thread::yield();
+  });
+  IntrusivePtr<Buffer> from = wait_device_copy(*device, std::vector<uint32_t>(kItems, 7));
+  program().launch(copy_viewed, range(int64_t{kItems}), *to, *from);
+  const BoundLaunch again = program().bind(copy_viewed, range(int64_t{kItems}), *to, *from);
+  const Function f =
+      trace(device, [&] { program().launch(copy_viewed, range(int64_t{kItems}), *to, *from); });
+  const std::byte* const at = from->data();
+  from.reset();
+  std::vector<IntrusivePtr<Buffer>> others;  // some in its place, if it was free
+  for (int i = 0; i < 20; ++i) others.push_back(wait_device_copy(*device, std::vector<uint32_t>(kItems, 9)));
+  for (const IntrusivePtr<Buffer>& other : others) EXPECT_NE(other->data(), at);
+  const auto expect_sevens = [&] {
+    program().wait();
+    std::vector<uint32_t> got(kItems);
+    device->wait_copy(got.data(), to->data(), kItems * sizeof(uint32_t));
+    EXPECT_EQ(got, std::vector<uint32_t>(kItems, 7));
+    got.assign(kItems, 1);
+    device->wait_copy(to->data(), got.data(), kItems * sizeof(uint32_t));
+  };
+  is_open = true;
+  expect_sevens();
+  again.launch();
+  expect_sevens();
+  f.run();
+  expect_sevens();
 }
 
 TEST_P(Slots, HoldEigensTypesAsKernelsTakeThem) {
