@@ -173,8 +173,8 @@ double expected_inflow(const scene::SceneConfig& scene) {
   double sum = 0;
   for (size_t i = 0; i < scene.emitters.size(); ++i) {
     const scene::Emitter& e = scene.emitters[i];
-    if (!e.inflow.is_on) continue;
-    const double on_s = std::min(e.inflow.until_s.value_or(end_s), end_s) - e.inflow.from_s;
+    if (!e.inflow) continue;
+    const double on_s = std::min(e.inflow->until_s.value_or(end_s), end_s) - e.inflow->from_s;
     sum += std::max(on_s, 0.0) * InflowPattern(scene, i).volume_per_s() * std::pow(per_m, scene.dim) *
            e.particles_per_cell;
   }

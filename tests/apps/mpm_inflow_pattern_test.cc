@@ -107,7 +107,7 @@ TEST(InflowPattern, BeginsWithAFullShape) {
   EXPECT_NEAR(static_cast<double>(at_start.position.size()) * sample_volume(scene), volume, 0.03 * volume);
   EXPECT_EQ(at_start.volume_factor[0], 1) << "what follows has the same mass";
   scene::SceneConfig late = scene;
-  late.emitters[0].inflow.from_s = 0.1;
+  late.emitters[0].inflow->from_s = 0.1;
   EXPECT_TRUE(emit_particles(late).position.empty());
 }
 
