@@ -168,10 +168,6 @@ int material_id_of(std::vector<MaterialParameters>& materials, const MaterialPar
 void check_inflow(const Emitter& emitter, const std::string& path) {
   if (!emitter.inflow) return;
   const Inflow& inflow = *emitter.inflow;
-  if (emitter.shape == EmitterShape::kMesh) {
-    throw input_error(emitter.origin.of("inflow"),
-                      fmt::format("'{}.inflow' needs a sphere, box or cylinder; its shape is a mesh", path));
-  }
   if (emitter.velocity.isZero(0.0)) {
     throw input_error(emitter.origin.of("inflow"),
                       fmt::format("'{}.inflow' needs a velocity other than zero", path));

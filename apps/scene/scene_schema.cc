@@ -220,7 +220,9 @@ Schema<Inflow> inflow_schema() {
       "The emitter's material keeps streaming through its shape with its velocity: the shape is filled when "
       "it "
       "begins, and what moves out of it is followed by more. So many kg/s come as the density times the "
-      "velocity times the shape's cross-section, whatever is in the way. Spheres, boxes and cylinders alone. "
+      "velocity times the shape's cross-section, whatever is in the way; a mesh's is the area that it covers "
+      "as "
+      "seen along the velocity, and it must be closed: its hollows are filled by what passes through them. "
       "A wall behind it must not be one that sticks or that only lets slide. Where something is already when "
       "it begins, or a collider is, or an emitter's inflow that is declared before, nothing is added.");
   schema.field("from_s", &Inflow::from_s, "when it begins", {.unit = "s", .bounds = between(0, 1e9)})

@@ -166,7 +166,8 @@ TEST(Traction, KnowsThePartOfAPlaneThatIsInTheDomain) {
                             "]\nradius = 0.1\nmaterial = \"sand\"\n"),
         point, normal.normalized());
   };
-  const std::string plane = "dim = 2\n[domain]\nmax = [2, 1]\n", space = "dim = 3\n[domain]\nmax = [2, 1, 3]\n";
+  const std::string plane = "dim = 2\n[domain]\nmax = [2, 1]\n",
+                    space = "dim = 3\n[domain]\nmax = [2, 1, 3]\n";
   EXPECT_NEAR(area(plane, {9, 0.25, 0}, {0, 1, 0}), 2, 1e-12);
   EXPECT_NEAR(area(plane, {0.5, 0.5, 0}, {1, -1, 0}), std::sqrt(2.0), 1e-12);
   EXPECT_EQ(area(plane, {0, -0.1, 0}, {0, 1, 0}), 0);

@@ -24,15 +24,15 @@ TEST(OutputFolder, NamesTheOutputsOfAFrame) {
 }
 
 TEST(OutputFolder, KnowsItsOwnNames) {
-  for (const char* name : {"frame_0000.png", "frame_123456.png", "particles_0001.ply", "density_0001.vdb",
-                           "particles_0001.vtu", "grid_0001.vti", "particles.pvd", "grid.pvd", "stats.csv",
-                           "movie.mp4"}) {
+  for (const char* name :
+       {"frame_0000.png", "frame_123456.png", "particles_0001.ply", "density_0001.vdb", "particles_0001.vtu",
+        "grid_0001.vti", "particles.pvd", "grid.pvd", "stats.csv", "movie.mp4"}) {
     EXPECT_TRUE(is_output_name(name)) << name;
   }
   for (const char* name :
        {"frame_.png", "frame_00a0.png", "my_frame_0000.png", "frame_0000.png.bak", "frame_0000.jpg",
-        "frame_-001.png", "frame_00001.png", "frame_001.png", "statistics.csv", "particles.ply", "particles.vtu",
-        "density.pvd", "grid_0000.vtu", ""}) {
+        "frame_-001.png", "frame_00001.png", "frame_001.png", "statistics.csv", "particles.ply",
+        "particles.vtu", "density.pvd", "grid_0000.vtu", ""}) {
     EXPECT_FALSE(is_output_name(name)) << name;
   }
 }

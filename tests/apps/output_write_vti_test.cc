@@ -22,11 +22,13 @@ TEST_P(WriteVti, PutsEachCellIntoTheBoxAroundAll) {
   const Field<float> field = tree.root().pointer({32, 32, 32}).bitmasked({4, 4, 4}).place<float>("field");
   const std::vector<int> coords{-9, 0, 7, 3, 2, 1, 0, -1, 5};
   run(set_volume_cells_3, range(3), field, coords, std::vector<float>{1, 2, 4});
-  wait_write_vti(path, field, {.array_name = "smoke", .spacing = 0.25f, .origin = Vec3f(1, 2, 3), .time_s = 2});
+  wait_write_vti(path, field,
+                 {.array_name = "smoke", .spacing = 0.25f, .origin = Vec3f(1, 2, 3), .time_s = 2});
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"v.vti"});
   const std::string file = read_text(path);
-  EXPECT_NE(file.find("<ImageData WholeExtent=\"-9 3 -1 2 1 7\" Origin=\"1 2 3\" Spacing=\"0.25 0.25 0.25\">"),
-            std::string::npos);
+  EXPECT_NE(
+      file.find("<ImageData WholeExtent=\"-9 3 -1 2 1 7\" Origin=\"1 2 3\" Spacing=\"0.25 0.25 0.25\">"),
+      std::string::npos);
   EXPECT_NE(file.find("<Piece Extent=\"-9 3 -1 2 1 7\">"), std::string::npos);
   const std::vector<float> values = vtk_values<float>(file, "smoke");
   ASSERT_EQ(values.size(), 13u * 4 * 7);
@@ -60,13 +62,15 @@ TEST_P(WriteVti, WritesPlanesAndFieldsWithoutCells) {
 
 TEST_P(WriteVti, RefusesABoxThatIsTooLargeBeforeItIsMade) {
   Tree tree(device);
-  const Field<float> field = tree.root().pointer({512, 512, 512}).pointer({16, 16, 16}).bitmasked({4, 4, 4}).place<float>("far");
+  const Field<float> field =
+      tree.root().pointer({512, 512, 512}).pointer({16, 16, 16}).bitmasked({4, 4, 4}).place<float>("far");
   run(set_volume_cells_3, range(2), field, std::vector<int>{0, 0, 0, 32000, 32000, 32000},
       std::vector<float>{1, 2});
-  expect_error(ErrorCode::kInvalidArgument,
-               {"v.vti: the box around the active cells has 32001 x 32001 x 32001 points, 119.2 TiB of values, "
-                "expected at most 4.0 GiB; an OpenVDB file has the active ones alone"},
-               [&] { wait_write_vti(path, field); });
+  expect_error(
+      ErrorCode::kInvalidArgument,
+      {"v.vti: the box around the active cells has 32001 x 32001 x 32001 points, 119.2 TiB of values, "
+       "expected at most 4.0 GiB; an OpenVDB file has the active ones alone"},
+      [&] { wait_write_vti(path, field); });
   EXPECT_TRUE(names_in(folder.path()).empty());
 }
 

@@ -39,7 +39,8 @@ TEST(WriteVtu, WritesManyStructs) {
   std::vector<Particle> particles;
   for (int i = 0; i < 200000; ++i) particles.push_back({-i, Vec3f(0.5f * static_cast<float>(i), 1, -1)});
   const TemporaryFolder folder;
-  write_vtu(folder / "p.vtu", {{"number", particles, &Particle::number}, {"position", particles, &Particle::x}});
+  write_vtu(folder / "p.vtu",
+            {{"number", particles, &Particle::number}, {"position", particles, &Particle::x}});
   const std::string file = read_text(folder / "p.vtu");
   const std::vector<float> x = vtk_values<float>(file, "position");
   const std::vector<int32_t> numbers = vtk_values<int32_t>(file, "number");
@@ -57,7 +58,8 @@ TEST(WriteVtu, WritesManyStructs) {
 TEST(WriteVtu, WritesNoParticlesAndNamesOfComponents) {
   const TemporaryFolder folder;
   const std::vector<Vec3f> none;
-  write_vtu(folder / "p.vtu", {{"position", none}, {"stress", none}}, {.component_names = {{"stress", {"a", "<", "c"}}}});
+  write_vtu(folder / "p.vtu", {{"position", none}, {"stress", none}},
+            {.component_names = {{"stress", {"a", "<", "c"}}}});
   const std::string file = read_text(folder / "p.vtu");
   EXPECT_EQ(xml_attribute(vtk_element(file, "stress"), "ComponentName1"), "&lt;");
   EXPECT_TRUE(vtk_values<float>(file, "position").empty());
