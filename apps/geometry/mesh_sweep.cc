@@ -110,7 +110,7 @@ double MeshSweep::entry_s(const Vec3d& place) const {
 }
 
 double MeshSweep::covered_area() const {
-  constexpr int kLines = 512;
+  constexpr int kLines = 256;
   const Vec2d size = plane_high_ - plane_low_;
   const Vec3d before = (along_.dot(low_ + high_) / 2 - 2 * along_.norm() * (high_ - low_).norm()) * along_ /
                        along_.squaredNorm();

@@ -21,7 +21,7 @@ class MeshSweep {
   // Returns when a point that is at `place` at 0 is in the mesh for the first time, s: 0 where it is in it
   // already, infinity for never.
   double entry_s(const Vec3d& place) const;
-  // Returns the area that the mesh covers as seen along the velocity, m^2, counted by 512 x 512 lines through
+  // Returns the area that the mesh covers as seen along the velocity, m^2, counted by 256 x 256 lines through
   // its bounds.
   double covered_area() const;
   // The bounds' corners, m.

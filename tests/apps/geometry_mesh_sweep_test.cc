@@ -16,7 +16,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 TEST(MeshSweep, EntersABoxWhenItsPlanesAreCrossed) {
   const TriangleMesh box = box_mesh({1, 1, 1}, {2, 3, 4});
   const MeshSweep along_x(box, {0.5, 0, 0});
-  EXPECT_EQ(along_x.entry_s({0, 2, 2}), 2);
+  EXPECT_NEAR(along_x.entry_s({0, 2, 2}), 2, 1e-12);
   EXPECT_EQ(along_x.entry_s({1.5, 2, 2}), 0);
   EXPECT_EQ(along_x.entry_s({2.5, 2, 2}), kNever);
   EXPECT_EQ(along_x.entry_s({0, 0.5, 2}), kNever);
@@ -34,7 +34,7 @@ TEST(MeshSweep, LosesNothingAtEdgesAndCorners) {
   const MeshSweep sweep(box, {0, 0, -1});
   for (int x = 1; x < 8; ++x) {
     for (int y = 1; y < 8; ++y) {
-      EXPECT_EQ(sweep.entry_s({0.5 * x, 0.5 * y, 6}), 2) << x << " " << y;
+      EXPECT_NEAR(sweep.entry_s({0.5 * x, 0.5 * y, 6}), 2, 1e-12) << x << " " << y;
       EXPECT_EQ(sweep.entry_s({0.5 * x, 0.5 * y, 2}), 0) << x << " " << y;
       EXPECT_EQ(sweep.entry_s({0.5 * x, 0.5 * y, -1}), kNever) << x << " " << y;
     }
