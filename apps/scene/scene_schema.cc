@@ -393,7 +393,8 @@ Schema<OutputFields> fields_schema() {
   Schema<OutputFields> schema(
       "What the files of particles have beside the attributes that they always have. Files of the grid "
       "(`vdb`, "
-      "`vti`) have its average at each node, weighted by the particles' mass and by the node's share of each "
+      "`vti`) have their averages at each node, weighted by the particles' mass and by the node's share of "
+      "each "
       "particle. Stress is Kirchhoff's: the volume ratio times Cauchy's. VTK files have the components of "
       "`stress` and `strain` in VTK's order, xx, yy, zz, xy, yz, xz (xx, yy, xy in 2-D), OpenVDB volumes a "
       "grid for each, `stress_xx` and so on.");
