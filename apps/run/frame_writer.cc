@@ -99,8 +99,10 @@ void FrameWriter::write_files(const Frame& frame) {
   }
   if (writes_vdb_) write_volume(*frame.grid, begin_file(density_vdb_path(folder, number)));
   if (writes_vti_) {
+    Vec3f origin = frame.grid->blocks.origin;
+    if (scene_.dim == 2) origin.z() = 0;  // where particles are
     write_grid_vti(begin_file(grid_vti_path(folder, number)),
-                   {frame.box, frame.grid->blocks.origin, frame.grid->blocks.dx, frame.time_s}, frame.arrays);
+                   {frame.box, origin, frame.grid->blocks.dx, frame.time_s}, frame.arrays);
   }
   if (frame.picture) {
     render::write_png(*frame.picture, begin_file(frame_png_path(folder, number)));

@@ -78,9 +78,9 @@ TEST(Traction, IsAlongTheBoxsOwnAxes) {
   EXPECT_LT(force.y(), 0);
   EXPECT_NEAR(normal, -force.y() / 0.6, 1e-3 * normal);
   EXPECT_NEAR(shear, -force.x() / 0.6, 1e-3 * normal);
-  // Coulomb's friction, all of which acts: the block slides on.
-  EXPECT_LE(std::fabs(shear), 0.31 * normal);
-  EXPECT_GT(std::fabs(shear), 0.1 * normal);
+  // Coulomb's friction is the most that drags along; it turns the block, too, whose foot then moves on.
+  EXPECT_LT(shear, -0.05 * normal);
+  EXPECT_GE(shear, -0.3001 * normal);
 }
 
 // All sides together have the whole force, whatever turns; sums do not depend on the threads.

@@ -156,6 +156,7 @@ def compare_grid(folder, frame, dim, row, vtu):
     check(abs(dx - 1 / 16) < 1e-7, dx)
     size = [extent[2 * k + 1] - extent[2 * k] + 1 for k in range(3)]
     check((size[2] == 1) == (dim == 2), size)
+    check(dim == 3 or origin[2] == 0, "the plane is where the particles are")
     density, velocity = vti.values("density"), vti.values("velocity")
     check(len(density) == size[0] * size[1] * size[2] and len(velocity) == 3 * len(density), "the sizes")
     # The box is as small as it can be.
