@@ -3,3 +3,5 @@
 #include "apps/output/write_ply.h"
 #include "apps/output/write_png.h"
 #include "apps/output/write_vdb.h"
+#include "apps/output/write_vti.h"
+#include "apps/output/write_vtu.h"

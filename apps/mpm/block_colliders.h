@@ -40,7 +40,7 @@ COPPICE_INLINE bool stop_at_colliders(const StepArguments<D>& a, std::uint32_t c
     to = hit.position;
     const SmallVec<float, D> before = velocity;
     velocity = respond_to_collider(now.boundary, now.friction, velocity, hit.velocity, hit.normal);
-    add_impulse<D>(a, block_number, c, mass * (before - velocity), to);
+    add_impulse<D>(a, block_number, c, mass * (before - velocity), to, hit.normal);
   }
   return meets;
 }

@@ -14,17 +14,22 @@ constexpr int kBitsPerSpeed = 41;
 
 }  // namespace
 
-ColliderForces::ColliderForces(IntrusivePtr<Device> device, size_t n_colliders, double mass_kg)
-    : device_(std::move(device)), n_colliders_(n_colliders) {
+ColliderForces::ColliderForces(IntrusivePtr<Device> device, size_t n_colliders, double mass_kg,
+                               uint32_t with_sides)
+    : device_(std::move(device)), n_colliders_(n_colliders), with_sides_(with_sides) {
   if (n_colliders_ == 0) return;
   per_impulse_ = static_cast<float>(std::ldexp(1.0, kBitsPerSpeed - std::ilogb(mass_kg) - 1));
   buffer_ = wait_device_copy(*device_, std::vector<ColliderImpulse>(kSums));
+  if (with_sides_ != 0) sides_ = wait_device_copy(*device_, std::vector<SideImpulses>(kSums));
 }
 
 void ColliderForces::wait_clear() {
   if (!buffer_) return;
   const std::vector<ColliderImpulse> zero(kSums);
   device_->wait_copy(buffer_->data(), zero.data(), kSums * sizeof(ColliderImpulse));
+  if (!sides_) return;
+  const std::vector<SideImpulses> none(kSums);
+  device_->wait_copy(sides_->data(), none.data(), kSums * sizeof(SideImpulses));
 }
 
 std::vector<ColliderForce> ColliderForces::wait_read(double seconds) const {
@@ -46,7 +51,23 @@ std::vector<ColliderForce> ColliderForces::wait_read(double seconds) const {
       forces[c].torque_N_m[k] = scale * static_cast<double>(static_cast<int64_t>(sum.angular[k]));
     }
   }
+  if (sides_) wait_read_sides(scale, forces);
   return forces;
+}
+
+void ColliderForces::wait_read_sides(double scale, std::vector<ColliderForce>& forces) const {
+  std::vector<SideImpulses> sums(kSums);
+  device_->wait_copy(sums.data(), sides_->data(), kSums * sizeof(SideImpulses));
+  for (size_t c = 0; c < n_colliders_; ++c) {
+    for (size_t side = 0; side < 6; ++side) {
+      for (int k = 0; k < 3; ++k) {
+        uint64_t sum = 0;
+        for (size_t slot = 0; slot < kImpulseSlots; ++slot)
+          sum += sums[slot * kMaxColliders + c].momentum[side][k];
+        forces[c].side_force_N[side][k] = scale * static_cast<double>(static_cast<int64_t>(sum));
+      }
+    }
+  }
 }
 
 }  // namespace coppice::mpm

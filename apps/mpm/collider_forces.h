@@ -12,19 +12,25 @@ namespace coppice::mpm {
 class ColliderForces {
  public:
   // `mass_kg`: of all particles; sums are right up to that mass times 4000 km/s.
-  ColliderForces(IntrusivePtr<Device> device, size_t n_colliders, double mass_kg);
+  // `with_sides` has a bit for each box whose sides are told apart.
+  ColliderForces(IntrusivePtr<Device> device, size_t n_colliders, double mass_kg, uint32_t with_sides);
 
   ColliderImpulse* sums() const { return buffer_ ? buffer_->as<ColliderImpulse>() : nullptr; }
+  SideImpulses* sides() const { return sides_ ? sides_->as<SideImpulses>() : nullptr; }
+  uint32_t with_sides() const { return with_sides_; }
   float per_impulse() const { return per_impulse_; }
   void wait_clear();
   // Returns what each collider has got since wait_clear(), per time.
   std::vector<ColliderForce> wait_read(double seconds) const;
 
  private:
+  void wait_read_sides(double scale, std::vector<ColliderForce>& forces) const;
+
   IntrusivePtr<Device> device_;
   size_t n_colliders_;
+  uint32_t with_sides_;
   float per_impulse_ = 1;
-  IntrusivePtr<Buffer> buffer_;
+  IntrusivePtr<Buffer> buffer_, sides_;
 };
 
 }  // namespace coppice::mpm

@@ -28,16 +28,36 @@ COPPICE_INLINE SmallVec<float, D> center_of(const ColliderState<D>& collider) {
                                                    : collider.box.center;
 }
 
-// Gives collider `c` an impulse (kg m/s) at a place. `spread` is any number: equal ones share their sums'
-// memory.
+// Adds what a box gets to the sums of the side that a normal of it belongs to.
+template <int D>
+COPPICE_INLINE void add_side_impulse(const StepArguments<D>& a, std::int64_t slot, std::uint32_t c,
+                                     const SmallVec<float, D>& scaled, const SmallVec<float, D>& normal) {
+  const SmallMat<float, D> local_from_world = transpose(a.control->now[c].box.world_from_local);
+  const SmallVec<float, D> n = local_from_world * normal, impulse = local_from_world * scaled;
+  float largest = -1.0f;
+  int side = 0;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    const bool is_larger = std::fabs(n.v[k]) > largest;
+    side = is_larger ? 2 * k + (n.v[k] > 0.0f ? 1 : 0) : side;
+    largest = is_larger ? std::fabs(n.v[k]) : largest;
+  }
+  SideImpulses& sum = a.sides[slot * kMaxColliders + c];
+  COPPICE_UNROLL for (int k = 0; k < D; ++k) add_fixed(&sum.momentum[side][k], impulse.v[k]);
+}
+
+// Gives collider `c` an impulse (kg m/s) at a place, where it has that normal. `spread` is any
+// number: equal ones share their sums' memory.
 template <int D>
 COPPICE_INLINE void add_impulse(const StepArguments<D>& a, std::int64_t spread, std::uint32_t c,
-                                SmallVec<float, D> impulse, const SmallVec<float, D>& at) {
+                                SmallVec<float, D> impulse, const SmallVec<float, D>& at,
+                                const SmallVec<float, D>& normal) {
   ColliderImpulse& sum = a.impulses[spread % kImpulseSlots * kMaxColliders + c];
   const SmallVec<float, D> scaled = a.per_impulse * impulse;
   const SmallVec<float, 3> turn = torque_of(at - center_of(a.control->now[c]), scaled);
   COPPICE_UNROLL for (int k = 0; k < D; ++k) add_fixed(&sum.momentum[k], scaled.v[k]);
   COPPICE_UNROLL for (int k = D == 3 ? 0 : 2; k < 3; ++k) add_fixed(&sum.angular[k], turn.v[k]);
+  if ((a.with_sides >> c & 1u) != 0) add_side_impulse<D>(a, spread % kImpulseSlots, c, scaled, normal);
 }
 
 }  // namespace coppice::mpm

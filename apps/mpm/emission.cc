@@ -95,7 +95,7 @@ bool encloses_nothing(const MeshShape& mesh) {
 
 std::vector<Vec3f> sample_emitter(const scene::SceneConfig& scene, size_t emitter, const Shape& shape) {
   const scene::Emitter& e = scene.emitters[emitter];
-  if (e.inflow.is_on) return InflowPattern(scene, emitter).enter(-1, 0, 0);
+  if (e.inflow) return InflowPattern(scene, emitter).enter(-1, 0, 0);
   try {
     return sample_particles(shape, {scene.dim, static_cast<float>(scene.dx_m()), e.particles_per_cell,
                                     static_cast<uint64_t>(*e.seed)});
@@ -107,7 +107,7 @@ std::vector<Vec3f> sample_emitter(const scene::SceneConfig& scene, size_t emitte
 // Returns what a particle's volume must be multiplied with so that all `n` have the shape's; 1 where that
 // is not known.
 double volume_factor(const scene::SceneConfig& scene, const scene::Emitter& e, const Shape& shape, size_t n) {
-  if (e.inflow.is_on || reaches_beyond_domain(scene, shape.bounds())) return 1;
+  if (e.inflow || reaches_beyond_domain(scene, shape.bounds())) return 1;
   const std::optional<double> volume = enclosed_volume(e, shape, scene.dim);
   if (!volume) return 1;
   const double sampled = static_cast<double>(n) * std::pow(scene.dx_m(), scene.dim) / e.particles_per_cell;
@@ -206,7 +206,7 @@ EmittedParticles emit_particles(const scene::SceneConfig& scene, const MemoryLim
     if (particles.empty()) refuse_emptiness(scene, e, *shapes[i]);
     check_inside(scene, e, particles);
     all.volume_factor.push_back(1);
-    if (e.inflow.is_on && e.inflow.from_s > 0) {
+    if (e.inflow && e.inflow->from_s > 0) {
       shapes[i] = nullptr;
       continue;
     }

@@ -1,6 +1,7 @@
 // When samples enter a shape, and where they are then (see inflow_pattern.h).
 #include "apps/mpm/inflow_pattern.h"
 
+#include <fmt/format.h>
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
@@ -8,6 +9,9 @@
 #include <limits>
 
 #include "apps/geometry/mesh.h"
+#include "apps/geometry/mesh_orientation.h"
+#include "apps/mpm/placed_mesh.h"
+#include "core/error.h"
 
 namespace coppice::mpm {
 namespace {
@@ -63,14 +67,35 @@ Vec3d reach_of(const scene::Emitter& e, int dim) {
   return reach;
 }
 
+std::shared_ptr<const MeshSweep> load_sweep(const scene::Emitter& e) {
+  if (e.shape != scene::EmitterShape::kMesh) return nullptr;
+  const InputLocation& where = e.origin.of("mesh");
+  try {
+    TriangleMesh mesh = load_placed_mesh(e);
+    orient_alike(mesh);
+    if (const int64_t edges = open_edge_count(mesh); edges > 0) {
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          fmt::format("an inflow needs a closed mesh; {} has {} open edges", e.mesh_path.string(), edges));
+    }
+    return std::make_shared<MeshSweep>(mesh, e.velocity);
+  } catch (const Error& error) {
+    throw Error(error.code(), error.what(), where);
+  }
+}
+
 }  // namespace
 
 InflowPattern::InflowPattern(const scene::SceneConfig& scene, size_t emitter)
     : emitter_(scene.emitters[emitter]),
+      mesh_(load_sweep(emitter_)),
+      center_(mesh_ ? Vec3d(0.5 * (mesh_->low() + mesh_->high())) : emitter_.center),
+      reach_(mesh_ ? Vec3d(0.5 * (mesh_->high() - mesh_->low())) : reach_of(emitter_, scene.dim)),
       dim_(scene.dim),
       lattice_({dim_, 1.0f, emitter_.particles_per_cell, static_cast<uint64_t>(*emitter_.seed)}),
       local_from_world_(
-          rotation_from_euler_degrees(emitter_.rotate_deg.cast<float>()).transpose().cast<double>()),
+          mesh_ ? Mat3d(Mat3d::Identity())
+                : rotation_from_euler_degrees(emitter_.rotate_deg.cast<float>()).transpose().cast<double>()),
       velocity_(emitter_.velocity),
       local_velocity_(local_from_world_ * emitter_.velocity),
       frame_(make_frame(scene.dx_m())) {}
@@ -101,6 +126,7 @@ InflowPattern::Frame InflowPattern::make_frame(double dx_m) const {
 }
 
 double InflowPattern::entry_s(const Vec3d& q) const {
+  if (mesh_) return mesh_->entry_s(q);
   const Interval inside =
       path_inside(emitter_, dim_, local_from_world_ * (q - emitter_.center), local_velocity_);
   return inside.from <= inside.to && inside.to >= 0 ? std::max(inside.from, 0.0) : kNever;
@@ -108,9 +134,10 @@ double InflowPattern::entry_s(const Vec3d& q) const {
 
 bool InflowPattern::contains(const Vec3f& place) const { return entry_s(place.cast<double>()) == 0; }
 
-// The places that have entered by a time are convex together, as the shape is: a cell is in it with its
-// corners.
+// The places that have entered by a time are convex together where the shape is: a cell is in it with its
+// corners. A mesh need not be.
 bool InflowPattern::is_filled(const std::array<int32_t, 3>& cell, double by_s) const {
+  if (mesh_) return false;
   for (int corner = 0; corner < 1 << dim_; ++corner) {
     Vec3d q = Vec3d::Zero();
     for (int k = 0; k < dim_; ++k) q[k] = cell[static_cast<size_t>(k)] + (corner >> k & 1);
@@ -122,8 +149,8 @@ bool InflowPattern::is_filled(const std::array<int32_t, 3>& cell, double by_s) c
 std::vector<Vec3f> InflowPattern::enter(double after_s, double until_s, double now_s) const {
   // In cells, from here on.
   const Mat3d cells_from_local = frame_.cells_from_world * local_from_world_.transpose();
-  const Vec3d reach = cells_from_local.cwiseAbs() * reach_of(emitter_, dim_),
-              center = frame_.cells_from_world * (emitter_.center - frame_.origin),
+  const Vec3d reach = cells_from_local.cwiseAbs() * reach_,
+              center = frame_.cells_from_world * (center_ - frame_.origin),
               velocity = frame_.cells_from_world * velocity_;
   std::array<int32_t, 3> first{0, 0, 0}, last{0, 0, 0};
   for (int k = 0; k < dim_; ++k) {
@@ -153,6 +180,7 @@ std::vector<Vec3f> InflowPattern::enter(double after_s, double until_s, double n
 }
 
 double InflowPattern::volume_per_s() const {
+  if (mesh_) return mesh_->covered_area() * velocity_.norm();
   const Vec3d v = local_velocity_.cwiseAbs(), h = emitter_.half_size;
   const double r = emitter_.radius, speed = velocity_.norm();
   switch (emitter_.shape) {
@@ -173,8 +201,8 @@ double expected_inflow(const scene::SceneConfig& scene) {
   double sum = 0;
   for (size_t i = 0; i < scene.emitters.size(); ++i) {
     const scene::Emitter& e = scene.emitters[i];
-    if (!e.inflow.is_on) continue;
-    const double on_s = std::min(e.inflow.until_s.value_or(end_s), end_s) - e.inflow.from_s;
+    if (!e.inflow) continue;
+    const double on_s = std::min(e.inflow->until_s.value_or(end_s), end_s) - e.inflow->from_s;
     sum += std::max(on_s, 0.0) * InflowPattern(scene, i).volume_per_s() * std::pow(per_m, scene.dim) *
            e.particles_per_cell;
   }

@@ -21,8 +21,8 @@ MassFlow<D>::MassFlow(SolverState<D>& state)
     : state_(state), came_(state.groups.size()), left_(state.groups.size()) {
   const scene::SceneConfig& scene = state.scene;
   for (size_t e = 0; e < scene.emitters.size(); ++e) {
-    const scene::Inflow& inflow = scene.emitters[e].inflow;
-    if (!inflow.is_on) continue;
+    if (!scene.emitters[e].inflow) continue;
+    const scene::Inflow& inflow = *scene.emitters[e].inflow;
     streams_.push_back({e, InflowPattern(scene, e), inflow.from_s,
                         inflow.until_s.value_or(std::numeric_limits<double>::infinity()),
                         inflow.from_s > 0 ? -1.0 : 0.0});

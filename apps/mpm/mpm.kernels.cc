@@ -69,6 +69,14 @@ COPPICE_KERNEL_2D_3D(copy_density, Read<NodeValue> grid, Block<D> block, float p
         grid_value(grid.data(block)[n], GridValue::kDensity, per_cell);
   for (int d = 0; d < 3; ++d) origins[3 * block.number + d] = block.origin[d];
 }
+COPPICE_KERNEL_2D_3D(copy_velocity, Read<NodeValue> grid, Block<D> block, float* velocity) {
+  for (int n = 0; n < kBlockNodes<D>; ++n) {
+    const NodeValue& node = grid.data(block)[n];
+    const bool has_mass = node.v[3] > 0.0f;
+    for (int k = 0; k < 3; ++k)
+      velocity[3 * (block.number * kBlockNodes<D> + n) + k] = has_mass ? node.v[k] : 0.0f;
+  }
+}
 
 // The grid's values in a tree of 8^3 leaves, which is what volumes are drawn from: leaves where blocks are,
 // then values.

@@ -30,7 +30,7 @@ COPPICE_INLINE Float4 apply_boundaries(const StepArguments<D>& a, std::int64_t b
     if (!(hit.distance <= 0.0f)) continue;
     const SmallVec<float, D> before = v;
     v = respond_to_collider(collider.boundary, collider.friction, v, hit.velocity, hit.normal);
-    add_impulse<D>(a, block_number, c, value[3] * (before - v), x);
+    add_impulse<D>(a, block_number, c, value[3] * (before - v), x, hit.normal);
   }
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {

@@ -141,7 +141,7 @@ ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
 }
 
 template <int D>
-DensityBlocks Readback<D>::wait_density() {
+DensityBlocks Readback<D>::wait_density(const GridParts& parts) {
   DensityBlocks d;
   d.block_size = kBlockSize<D>;
   d.dx = state_.arguments.dx;
@@ -162,6 +162,17 @@ DensityBlocks Readback<D>::wait_density() {
                                   origins_->as<int32_t>()));
   device.wait_copy(d.values.data(), density_->data(), value_bytes);
   device.wait_copy(d.origins.data(), origins_->data(), origin_bytes);
+  // In 2-D a block's first coordinate is that of an axis which is not there.
+  for (size_t b = 0; D == 2 && b < state_.n_blocks; ++b)
+    std::rotate(&d.origins[3 * b], &d.origins[3 * b + 1], &d.origins[3 * b] + 3);
+  if (!parts.velocity) return d;
+  d.velocity.resize(3 * d.values.size());
+  const size_t velocity_bytes = d.velocity.size() * sizeof(float);
+  if (!velocity_ || velocity_->size_bytes() < velocity_bytes)
+    velocity_ = device.reserve(2 * velocity_bytes, 2 * velocity_bytes);
+  wait_done(state_.program.launch(kernels::copy_velocity<D>, over(state_.grid.leaf()), state_.grid.nodes(),
+                                  velocity_->as<float>()));
+  device.wait_copy(d.velocity.data(), velocity_->data(), velocity_bytes);
   return d;
 }
 
@@ -181,7 +192,7 @@ void Readback<D>::wait_pack(PointValue value, std::vector<render::PackedPoint>& 
 template <int D>
 uint64_t Readback<D>::buffer_bytes() const {
   uint64_t sum = 0;
-  for (const IntrusivePtr<Buffer>& buffer : {packed_, density_, origins_})
+  for (const IntrusivePtr<Buffer>& buffer : {packed_, density_, origins_, velocity_})
     sum += buffer ? buffer->size_bytes() : 0;
   return sum;
 }

@@ -22,10 +22,11 @@ class Readback {
   // `state` must live as long as this object.
   explicit Readback(SolverState<D>& state) : state_(state) {}
 
-  // These are functions of a Solver (solver.h); compile() starts compiling what wait_density() launches.
+  // These are functions of a Solver (solver.h); compile() starts compiling what wait_density() launches
+  // without further parts.
   void compile();
   ParticleSnapshot wait_snapshot(const SnapshotParts& parts) const;
-  DensityBlocks wait_density();
+  DensityBlocks wait_density(const GridParts& parts);
   void wait_pack(PointValue value, std::vector<render::PackedPoint>& points);
   render::VolumePlacement grid_placement() const;
   Field<float> wait_grid_field(GridValue value);
@@ -53,8 +54,8 @@ class Readback {
   PlacesById wait_places_by_id() const;
 
   SolverState<D>& state_;
-  std::optional<ShownGrid> shown_;                   // from the first wait_shown_grid() on
-  IntrusivePtr<Buffer> density_, origins_, packed_;  // from their first use on
+  std::optional<ShownGrid> shown_;                              // from the first wait_shown_grid() on
+  IntrusivePtr<Buffer> density_, origins_, velocity_, packed_;  // from their first use on
 };
 
 }  // namespace coppice::mpm

@@ -12,22 +12,6 @@
 namespace coppice::mpm {
 namespace {
 
-ColliderKind kind_of(scene::ColliderShape shape) {
-  switch (shape) {
-    case scene::ColliderShape::kSphere:
-      return ColliderKind::kSphere;
-    case scene::ColliderShape::kBox:
-      return ColliderKind::kBox;
-    case scene::ColliderShape::kPlane:
-      return ColliderKind::kPlane;
-    case scene::ColliderShape::kCapsule:
-      return ColliderKind::kCapsule;
-    case scene::ColliderShape::kMesh:
-      break;
-  }
-  return ColliderKind::kMesh;
-}
-
 template <int D>
 SmallMat<float, D> small_matrix(const Mat3f& r) {
   SmallMat<float, D> m{};
@@ -58,7 +42,7 @@ void set_motion(const scene::Collider& from, const scene::RigidMotion& motion, c
 template <int D>
 ColliderState<D> make_collider(const scene::Collider& from, const Vec3d& origin) {
   ColliderState<D> to{};
-  to.kind = kind_of(from.shape);
+  to.kind = from.shape;
   to.boundary = from.boundary;
   to.friction = static_cast<float>(from.friction);
   set_motion(from, scene::motion_at(from, 0), origin, to);

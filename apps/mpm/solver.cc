@@ -42,7 +42,7 @@ class SolverOf final : public Solver {
   ParticleSnapshot wait_snapshot_with(const SnapshotParts& parts) override {
     return readback_.wait_snapshot(parts);
   }
-  DensityBlocks wait_density() override { return readback_.wait_density(); }
+  DensityBlocks wait_density_with(const GridParts& parts) override { return readback_.wait_density(parts); }
   void wait_pack(PointValue value, std::vector<render::PackedPoint>& points) override {
     readback_.wait_pack(value, points);
   }

@@ -57,7 +57,8 @@ class Solver {
   virtual FrameStats wait_stats() = 0;
   ParticleSnapshot wait_snapshot() { return wait_snapshot_with({}); }
   virtual ParticleSnapshot wait_snapshot_with(const SnapshotParts& parts) = 0;
-  virtual DensityBlocks wait_density() = 0;
+  DensityBlocks wait_density() { return wait_density_with({}); }
+  virtual DensityBlocks wait_density_with(const GridParts& parts) = 0;
   // Packs all particles in the solver's order on the device, 16 bytes each: a tenth of what
   // wait_snapshot() copies.
   virtual void wait_pack(PointValue value, std::vector<render::PackedPoint>& points) = 0;

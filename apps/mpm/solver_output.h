@@ -1,5 +1,6 @@
 // A solver tells these of its particles, grid and steps.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -28,13 +29,20 @@ struct ParticleSnapshot {
   std::vector<uint32_t> emitter;   // index into SceneConfig::emitters
 };
 
+// Blocks of nodes have these parts beside those that they always have.
+struct GridParts {
+  bool velocity = false;
+};
+
 // Mass per volume at the grid's nodes, block by block.
 struct DensityBlocks {
   int block_size = 0;            // nodes per axis
   Vec3f origin = Vec3f::Zero();  // m, world position of node (0, 0, 0)
   float dx = 0;                  // m
-  std::vector<int32_t> origins;  // [n_blocks][3] node coordinates
+  std::vector<int32_t> origins;  // [n_blocks][3] node coordinates; in 2-D the last one is 0
   std::vector<float> values;     // [n_blocks][block_size^D], kg/m^3 (kg/m^2 in 2-D); x slowest
+  std::vector<float>
+      velocity;  // [n_blocks][block_size^D][3], m/s, 0 where there is no mass; empty unless asked for
 };
 
 // A node of the grid after the last step.
@@ -48,6 +56,10 @@ struct GridNode {
 struct ColliderForce {
   Vec3d force_N = Vec3d::Zero();
   Vec3d torque_N_m = Vec3d::Zero();  // about the collider's centre
+  // On each side of a box, N, along its own axes: x_min, x_max, y_min ...; zero unless Collider::tractions is
+  // on. A side gets what comes at places that are nearer to it than to the others.
+  std::array<Vec3d, 6> side_force_N = {Vec3d::Zero(), Vec3d::Zero(), Vec3d::Zero(),
+                                       Vec3d::Zero(), Vec3d::Zero(), Vec3d::Zero()};
 };
 
 struct FrameStats {

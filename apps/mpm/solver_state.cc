@@ -44,9 +44,16 @@ SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& f
   float heaviest_kg = 0;
   for (const Group<D>& group : groups) heaviest_kg = std::max(heaviest_kg, group.mass);
   if (scene.has_inflow()) mass_kg += heaviest_kg * std::min(expected_inflow(scene), kMostParticles);
-  forces.emplace(device, scene.colliders.size(), mass_kg);
+  uint32_t with_sides = 0;
+  for (size_t c = 0; c < scene.colliders.size(); ++c) {
+    const scene::Collider& collider = scene.colliders[c];
+    if (collider.tractions && collider.shape == scene::ColliderShape::kBox) with_sides |= 1u << c;
+  }
+  forces.emplace(device, scene.colliders.size(), mass_kg, with_sides);
   arguments.impulses = forces->sums();
   arguments.per_impulse = forces->per_impulse();
+  arguments.sides = forces->sides();
+  arguments.with_sides = forces->with_sides();
 }
 
 template <int D>

@@ -17,6 +17,7 @@
 
 #include "apps/mpm/distance_field.h"
 #include "apps/mpm/material_models.h"
+#include "apps/scene/collider_shape.h"
 
 namespace coppice::mpm {
 
@@ -89,7 +90,7 @@ COPPICE_INLINE auto with_material(const Group<D>& group, Visit&& visit) {
   return visit(group.jelly);
 }
 
-enum class ColliderKind : std::int32_t { kSphere = 0, kBox = 1, kPlane = 2, kCapsule = 3, kMesh = 4 };
+using ColliderKind = scene::ColliderShape;
 
 template <int D>
 struct ColliderState {
@@ -129,6 +130,13 @@ struct alignas(64) ColliderImpulse {
   std::uint64_t angular[3];   // about the collider's centre, in that unit times a metre; 2-D: [2] alone
 };
 inline constexpr int kImpulseSlots = 32;
+
+// The same for each side of a box, along the box's own axes. Side 2 k is the one in the direction of minus
+// its axis k, side 2 k + 1 that of plus.
+struct alignas(64) SideImpulses {
+  std::uint64_t momentum[6][3];
+};
+static_assert(sizeof(SideImpulses) == 192);
 template <int D>
 COPPICE_INLINE float distance_to(const ColliderState<D>& collider, SmallVec<float, D> x) {
   return sample(collider, x).distance;
@@ -174,6 +182,8 @@ struct StepArguments {
   float wall_friction;
   ColliderImpulse* impulses;  // [kImpulseSlots][kMaxColliders]
   float per_impulse;          // 1 / (kg m/s), a power of two
+  SideImpulses* sides;        // [kImpulseSlots][kMaxColliders]; null where `with_sides` is 0
+  std::uint32_t with_sides;   // a bit for each collider whose sides are told apart
 };
 
 }  // namespace coppice::mpm

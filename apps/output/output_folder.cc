@@ -100,12 +100,24 @@ std::string particles_ply_path(const std::string& folder, int64_t frame) {
 std::string density_vdb_path(const std::string& folder, int64_t frame) {
   return numbered(folder, "density_", frame, ".vdb");
 }
+std::string particles_vtu_path(const std::string& folder, int64_t frame) {
+  return numbered(folder, "particles_", frame, ".vtu");
+}
+std::string grid_vti_path(const std::string& folder, int64_t frame) {
+  return numbered(folder, "grid_", frame, ".vti");
+}
+std::string particles_pvd_path(const std::string& folder) {
+  return (fs::path(folder) / "particles.pvd").string();
+}
+std::string grid_pvd_path(const std::string& folder) { return (fs::path(folder) / "grid.pvd").string(); }
 std::string stats_csv_path(const std::string& folder) { return (fs::path(folder) / "stats.csv").string(); }
 std::string movie_mp4_path(const std::string& folder) { return (fs::path(folder) / "movie.mp4").string(); }
 
 bool is_output_name(const std::string& name) {
   return is_numbered(name, "frame_", ".png") || is_numbered(name, "particles_", ".ply") ||
-         is_numbered(name, "density_", ".vdb") || name == "stats.csv" || name == "movie.mp4";
+         is_numbered(name, "density_", ".vdb") || is_numbered(name, "particles_", ".vtu") ||
+         is_numbered(name, "grid_", ".vti") || name == "particles.pvd" || name == "grid.pvd" ||
+         name == "stats.csv" || name == "movie.mp4";
 }
 
 FolderLock::FolderLock(const std::string& folder) {

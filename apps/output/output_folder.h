@@ -11,6 +11,10 @@ namespace coppice {
 std::string frame_png_path(const std::string& folder, int64_t frame);      // frame_0000.png
 std::string particles_ply_path(const std::string& folder, int64_t frame);  // particles_0000.ply
 std::string density_vdb_path(const std::string& folder, int64_t frame);    // density_0000.vdb
+std::string particles_vtu_path(const std::string& folder, int64_t frame);  // particles_0000.vtu
+std::string grid_vti_path(const std::string& folder, int64_t frame);       // grid_0000.vti
+std::string particles_pvd_path(const std::string& folder);                 // particles.pvd
+std::string grid_pvd_path(const std::string& folder);                      // grid.pvd
 std::string stats_csv_path(const std::string& folder);                     // stats.csv
 std::string movie_mp4_path(const std::string& folder);                     // movie.mp4
 

@@ -30,6 +30,11 @@ void check_volume(const VdbVolume& volume) {
   COPPICE_CHECK(volume.origin.allFinite(), "origin");
   COPPICE_CHECK(volume.block_size_log2 >= 0 && volume.block_size_log2 <= 6, "block_size_log2");
   COPPICE_CHECK(volume.values.size() == volume.blocks.size() << (3 * volume.block_size_log2));
+  for (const VdbGrid& grid : volume.more) {
+    COPPICE_CHECK(grid.components == 1 || grid.components == 3, "grid {}", grid.name);
+    COPPICE_CHECK(grid.values.size() == volume.values.size() * static_cast<size_t>(grid.components),
+                  "grid {}", grid.name);
+  }
 }
 
 }  // namespace
@@ -54,9 +59,12 @@ bool VdbWriter::write(const std::string& path, const VdbVolume& volume) {
   AtomicFile file(path);
   std::array<char, 512> error{};
   static_assert(sizeof(Vec3i) == 3 * sizeof(int32_t), "block origins are passed as i32[n][3]");
+  std::vector<CoppiceVdbGrid> grids{{volume.grid_name.c_str(), 1, volume.values.data()}};
+  for (const VdbGrid& grid : volume.more)
+    grids.push_back({grid.name.c_str(), grid.components, grid.values.data()});
   const int failed = reinterpret_cast<WriteFunction>(write_)(
-      file.temporary_path().c_str(), volume.grid_name.c_str(), volume.voxel_size, volume.origin.data(),
-      reinterpret_cast<const int32_t*>(volume.blocks.data()), volume.values.data(),
+      file.temporary_path().c_str(), grids.data(), static_cast<int64_t>(grids.size()), volume.voxel_size,
+      volume.origin.data(), reinterpret_cast<const int32_t*>(volume.blocks.data()),
       static_cast<int64_t>(volume.blocks.size()), volume.block_size_log2, error.data(), error.size());
   if (failed != 0)
     throw Error(ErrorCode::kIo, fmt::format("cannot write the volume: {}", error.data()), {path});
@@ -73,7 +81,8 @@ VdbSummary VdbWriter::read_summary(const std::string& path, const std::string& g
                                                       error.size()) != 0) {
     throw Error(ErrorCode::kIo, fmt::format("cannot read the volume: {}", error.data()), {path});
   }
-  return {raw.sum, raw.n_active, Vec3i(raw.min), Vec3i(raw.max), Vec3d(raw.voxel_size), Vec3d(raw.origin)};
+  return {raw.sum[0],     raw.components, Vec3d(raw.sum),        raw.n_active,
+          Vec3i(raw.min), Vec3i(raw.max), Vec3d(raw.voxel_size), Vec3d(raw.origin)};
 }
 
 }  // namespace coppice

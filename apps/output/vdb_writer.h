@@ -14,6 +14,13 @@
 
 namespace coppice {
 
+// A further grid of a file.
+struct VdbGrid {
+  std::string name;
+  int components = 1;             // or 3: a vector
+  std::span<const float> values;  // as VdbVolume::values, [...][components]
+};
+
 // A sparse 3-D scalar field in cubic blocks. Voxel (i, j, k) has its centre at origin + voxel_size * (i, j,
 // k).
 struct VdbVolume {
@@ -24,13 +31,16 @@ struct VdbVolume {
   std::span<const Vec3i> blocks;  // [n_blocks] lowest voxel of each block; no two overlap
   std::span<const float>
       values;  // [n_blocks][2^log2][2^log2][2^log2], x slowest, z fastest; 0 is "not active"
+  std::span<const VdbGrid> more = {};  // with the same active voxels
 };
 
 // A volume file holds this, for tests and `info`.
 struct VdbSummary {
-  double sum = 0;             // over the active voxels
-  int64_t n_active = 0;       // active voxels
-  Vec3i min = Vec3i::Zero();  // their bounds, both inclusive
+  double sum = 0;  // over the active voxels; of vectors that of their first components
+  int components = 1;
+  Vec3d sums = Vec3d::Zero();  // of each component
+  int64_t n_active = 0;        // active voxels
+  Vec3i min = Vec3i::Zero();   // their bounds, both inclusive
   Vec3i max = Vec3i::Zero();
   Vec3d voxel_size = Vec3d::Zero();
   Vec3d origin = Vec3d::Zero();

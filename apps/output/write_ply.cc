@@ -29,9 +29,9 @@ void check_finite(const std::string& path, const PlyAttribute& a, size_t count) 
 
 }  // namespace
 
-void write_ply(const std::string& path, const std::vector<ParticleValues>& attributes,
-               const std::string& of) {
-  std::vector<PlyAttribute> written;
+detail::CheckedParticles detail::check_particles(const std::string& path,
+                                                 const std::vector<ParticleValues>& attributes) {
+  CheckedParticles checked;
   for (const ParticleValues& values : attributes) {
     const ParticleValues& first = attributes.front();
     if (values.count() != first.count()) {
@@ -41,10 +41,16 @@ void write_ply(const std::string& path, const std::vector<ParticleValues>& attri
                   {path});
     }
     check_finite(path, values.attribute(), values.count());
-    written.push_back(values.attribute());
+    checked.attributes.push_back(values.attribute());
   }
-  const size_t count = attributes.empty() ? 0 : attributes.front().count();
-  write_particles_ply(path, written, static_cast<int64_t>(count), of);
+  checked.count = attributes.empty() ? 0 : static_cast<int64_t>(attributes.front().count());
+  return checked;
+}
+
+void write_ply(const std::string& path, const std::vector<ParticleValues>& attributes,
+               const std::string& of) {
+  const detail::CheckedParticles checked = detail::check_particles(path, attributes);
+  write_particles_ply(path, checked.attributes, checked.count, of);
 }
 
 }  // namespace coppice::output

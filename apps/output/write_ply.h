@@ -87,6 +87,15 @@ class ParticleValues {
   size_t count_;
 };
 
+namespace detail {
+// Returns the attributes of all particles as the writers take them. Errors: as write_ply(), of what is given.
+struct CheckedParticles {
+  std::vector<PlyAttribute> attributes;
+  int64_t count = 0;
+};
+CheckedParticles check_particles(const std::string& path, const std::vector<ParticleValues>& attributes);
+}  // namespace detail
+
 // Writes particles; one of their attributes is "position", of 2 or 3 floats. There may be none of them. The
 // file appears whole or not at all, and replaces what was there. `of`: one line that says what they are of.
 // Errors, with the path as their place: kInvalidArgument without a position, for attributes of different

@@ -3,13 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <map>
 
+#include "apps/output/field_checks.h"
 #include "core/error.h"
-#include "sparse/read_back.h"
-#include "sparse/tree_storage.h"
 
 namespace coppice::output {
 namespace {
@@ -46,32 +43,13 @@ Blocks blocks_of(std::span<const std::array<int32_t, 3>> coords, std::span<const
   return blocks;
 }
 
-bool is_one_line(const std::string& name) {
-  return !name.empty() &&
-         std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 127; });
-}
-
 }  // namespace
 
 namespace detail {
 
 void check_volume(const VdbWriter& writer, const std::string& path, const TreeRef& tree,
                   const VdbOptions& options) {
-  const auto refuse = [&](const std::string& why) { throw Error(ErrorCode::kInvalidArgument, why, {path}); };
-  TreeStorage& storage = coppice::detail::tree_to_read(tree);
-  storage.freeze();  // a tree has its dimensions from then on
-  if (const uint32_t dims = storage.layout().dims(); dims != 3) {
-    refuse(fmt::format("tree '{}' has {} dimension{}, expected the 3 of a volume", storage.options().name,
-                       dims, dims == 1 ? "" : "s"));
-  }
-  if (!std::isfinite(options.voxel_size) || options.voxel_size <= 0)
-    refuse(fmt::format("voxels of size {}, expected a positive number", options.voxel_size));
-  if (!options.origin.allFinite()) {
-    refuse(fmt::format("the origin ({}, {}, {}), expected finite numbers", options.origin.x(),
-                       options.origin.y(), options.origin.z()));
-  }
-  if (!is_one_line(options.grid_name))
-    refuse("the grid's name is empty or has control characters, expected one line");
+  check_field(path, tree, 3, {options.grid_name, options.voxel_size, options.origin});
   if (!writer.is_available())
     throw Error(ErrorCode::kUnavailable, fmt::format("cannot write the volume: {}", writer.why_not()),
                 {path});
@@ -79,13 +57,7 @@ void check_volume(const VdbWriter& writer, const std::string& path, const TreeRe
 
 void write_cells(VdbWriter& writer, const std::string& path, std::span<const std::array<int32_t, 3>> coords,
                  std::span<const float> values, const VdbOptions& options) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (std::isfinite(values[i])) continue;
-    throw Error(ErrorCode::kNumeric,
-                fmt::format("cell ({}, {}, {}) has the value {}, expected finite numbers", coords[i][0],
-                            coords[i][1], coords[i][2], values[i]),
-                {path});
-  }
+  check_finite_cells(path, coords, values);
   const Blocks blocks = blocks_of(coords, values);
   writer.write(path,
                {options.grid_name, options.voxel_size, options.origin, kLog2, blocks.origins, blocks.values});

@@ -13,6 +13,7 @@
 
 #include "apps/render/camera.h"
 #include "apps/render/color_map.h"
+#include "apps/scene/collider_shape.h"
 #include "core/math.h"
 
 namespace coppice::render {
@@ -22,7 +23,7 @@ enum class ColorMode { kMaterial, kScalar };
 // far from others, stays spheres; snow and sand are drawn as grains, several for a particle. In 2-D all
 // are discs.
 enum class Look : uint8_t { kSpheres, kWater, kJelly, kSnow, kSand };
-enum class RenderColliderShape { kSphere, kBox, kPlane, kCapsule, kMesh };
+using RenderColliderShape = scene::ColliderShape;
 
 // Particles of a 3-D scene are drawn with this radius, as a part of the side of a cube of their volume.
 inline constexpr float kRadiusPerSpacing = 0.6f;

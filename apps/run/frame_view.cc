@@ -80,22 +80,6 @@ render::Look look_of(scene::MaterialKind kind, scene::ColorBy color) {
 
 namespace {
 
-render::RenderColliderShape shape_of(scene::ColliderShape shape) {
-  switch (shape) {
-    case scene::ColliderShape::kSphere:
-      return render::RenderColliderShape::kSphere;
-    case scene::ColliderShape::kBox:
-      return render::RenderColliderShape::kBox;
-    case scene::ColliderShape::kPlane:
-      return render::RenderColliderShape::kPlane;
-    case scene::ColliderShape::kCapsule:
-      return render::RenderColliderShape::kCapsule;
-    case scene::ColliderShape::kMesh:
-      break;
-  }
-  return render::RenderColliderShape::kMesh;
-}
-
 // A plane is drawn in the domain, in whose middle it says where it is.
 void place_plane(const scene::SceneConfig& scene, const scene::Collider& c, render::RenderCollider& r) {
   const Vec3f point = r.center;
@@ -121,7 +105,7 @@ std::vector<render::RenderCollider> colliders_at(const scene::SceneConfig& scene
   for (const scene::Collider& c : scene.colliders) {
     const scene::RigidPose pose = scene::pose_at(c, time_s);
     render::RenderCollider r;
-    r.shape = shape_of(c.shape);
+    r.shape = c.shape;
     r.center = pose.center.cast<float>();
     r.radius_m = static_cast<float>(c.radius);
     r.half_size = c.half_size.cast<float>();

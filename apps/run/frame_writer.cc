@@ -6,76 +6,112 @@
 #include <utility>
 #include <vector>
 
+#include "apps/output/grid_vti.h"
 #include "apps/output/particle_ply.h"
+#include "apps/output/particle_vtu.h"
 #include "apps/render/image.h"
 #include "apps/render/movie.h"
 #include "apps/run/frame_view.h"
 #include "apps/run/particle_fields.h"
 #include "apps/run/scene_points.h"
 #include "apps/run/stats_columns.h"
+#include "apps/run/written_grid.h"
+#include "apps/run/written_particles.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/trace.h"
 #include "core/unfinished_file.h"
 
 namespace coppice {
-namespace {
-
-// Indices are bytes in files where all there may be are.
-constexpr size_t kMostOfBytes = 256;
-PlyAttribute indices(std::string name, const std::vector<uint32_t>& values, size_t end,
-                     std::vector<uint8_t>& bytes) {
-  if (end > kMostOfBytes) return {std::move(name), PlyType::kInt32, 1, values.data()};
-  bytes.assign(values.begin(), values.end());
-  return {std::move(name), PlyType::kUint8, 1, bytes.data()};
-}
-
-}  // namespace
-
 FrameWriter::FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder)
     : scene_(scene), folder_(folder), pictures_(scene.output.png) {
   if (pictures_) require_pictures();
 }
+
+// A frame, with what is read and computed for its files.
+struct FrameWriter::Frame {
+  int number;
+  double time_s;
+  const mpm::ParticleSnapshot& particles;
+  WrittenParticles attributes;
+  std::optional<WrittenGrid> grid = {};
+  PointBox box = {};
+  std::vector<GridArray> arrays = {};  // of `grid`, in the box
+  std::optional<render::Image> picture = {};
+};
 
 void FrameWriter::begin() {
   folder_.prepare();
   std::vector<std::string> names;
   for (const StatsColumn& column : stats_columns(scene_, {}, {})) names.push_back(column.name);
   log_.emplace(stats_csv_path(folder_.path()), std::move(names));
+  if (scene_.output.vtu) vtu_series_.emplace(particles_pvd_path(folder_.path()));
+  if (scene_.output.vti) vti_series_.emplace(grid_pvd_path(folder_.path()));
 }
 
 void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds) {
   const TraceScope trace("frame.write");
-  const int frame = solver.frame();
   const mpm::ParticleSnapshot particles = solver.wait_snapshot_with({.stress = needs_stress(scene_.output)});
-  std::optional<render::Image> picture;
-  if (pictures_) picture = draw(particles, s.time_s);
+  Frame frame{solver.frame(), s.time_s, particles, {scene_, particles}};
+  read_grid(solver, frame);
+  if (pictures_) frame.picture = draw(particles, s.time_s);
   // All that can fail but the disk is done for the first frame: what an earlier run has left is set aside
   // now, and removed when the frame is on disk.
   if (!log_) begin();
-  // A frame without a row is none: when a signal ends the program before, the frame's files go.
-  std::vector<UnfinishedFile> unfinished;
-  const auto begin_file = [&](const std::string& path) { unfinished.emplace_back(path).note_made(); };
-  if (scene_.output.particles) {
-    begin_file(particles_ply_path(folder_.path(), frame));
-    write_particles(particles, frame);
-  }
-  if (scene_.output.vdb && scene_.dim == 3 && frame > 0) {
-    begin_file(density_vdb_path(folder_.path(), frame));
-    write_volume(solver, frame);
-  }
-  if (picture) {
-    begin_file(frame_png_path(folder_.path(), frame));
-    render::write_png(*picture, frame_png_path(folder_.path(), frame));
-    ++pictures_written_;
-  }
+  write_files(frame);
   // The row comes last: a frame that has one has all its files.
-  unfinished.clear();
   std::vector<double> row;
-  for (const StatsColumn& column : stats_columns(scene_, s, {frame, milliseconds}))
+  for (const StatsColumn& column : stats_columns(scene_, s, {frame.number, milliseconds}))
     row.push_back(column.value);
   log_->write_row(row);
   folder_.remove_earlier();
+}
+
+void FrameWriter::read_grid(mpm::Solver& solver, Frame& frame) {
+  // Before the first step the grid has no values.
+  writes_vdb_ = scene_.output.vdb && scene_.dim == 3 && frame.number > 0;
+  writes_vti_ = scene_.output.vti && frame.number > 0;
+  if (!writes_vdb_ && !writes_vti_) return;
+  frame.grid = wait_read_grid(solver, scene_.dim, {.velocity = writes_vti_ || scene_.output.fields.velocity},
+                              frame.particles, frame.attributes);
+  if (!writes_vti_) return;
+  frame.box = frame.grid->box();
+  frame.arrays = frame.grid->arrays(frame.box);
+  require_vti_size(grid_vti_path(folder_.text(), frame.number), frame.box, frame.arrays);
+}
+
+void FrameWriter::write_files(const Frame& frame) {
+  const std::string& folder = folder_.path();
+  const int number = frame.number;
+  // A frame without a row is none: when a signal ends the program before, the frame's files go.
+  std::vector<UnfinishedFile> unfinished;
+  const auto begin_file = [&](const std::string& path) {
+    unfinished.emplace_back(path).note_made();
+    return path;
+  };
+  if (scene_.output.particles) {
+    write_particles_ply(begin_file(particles_ply_path(folder, number)), frame.attributes.all(),
+                        frame.attributes.count(), describe_particles(scene_));
+  }
+  if (vtu_series_) {
+    write_particles_vtu(begin_file(particles_vtu_path(folder, number)), frame.attributes.shown(),
+                        frame.attributes.count(), {frame.time_s, frame.attributes.component_names()});
+  }
+  if (writes_vdb_) write_volume(*frame.grid, begin_file(density_vdb_path(folder, number)));
+  if (writes_vti_) {
+    Vec3f origin = frame.grid->blocks.origin;
+    if (scene_.dim == 2) origin.z() = 0;  // where particles are
+    write_grid_vti(begin_file(grid_vti_path(folder, number)),
+                   {frame.box, origin, frame.grid->blocks.dx, frame.time_s}, frame.arrays);
+  }
+  if (frame.picture) {
+    render::write_png(*frame.picture, begin_file(frame_png_path(folder, number)));
+    ++pictures_written_;
+  }
+  unfinished.clear();
+  const auto name = [](const std::string& path) { return std::filesystem::path(path).filename().string(); };
+  if (vtu_series_) vtu_series_->add(name(particles_vtu_path(folder, number)), frame.time_s);
+  if (writes_vti_) vti_series_->add(name(grid_vti_path(folder, number)), frame.time_s);
 }
 
 void FrameWriter::require_pictures() {
@@ -94,41 +130,14 @@ render::Image FrameWriter::draw(const mpm::ParticleSnapshot& particles, double t
   return renderer_->render(make_frame_view(scene_, particles, time_s).render);
 }
 
-void FrameWriter::write_particles(const mpm::ParticleSnapshot& p, int frame) {
-  const int matrix = scene_.dim * scene_.dim;
-  std::vector<uint8_t> materials, emitters;
-  std::vector<PlyAttribute> attributes{
-      {"position", PlyType::kFloat32, 3, p.position.data()},
-      {"velocity", PlyType::kFloat32, 3, p.velocity.data()},
-      {"volume_ratio", PlyType::kFloat32, 1, p.volume_ratio.data()},
-      {"material_scalar", PlyType::kFloat32, 1, p.material_scalar.data()},
-      {"affine", PlyType::kFloat32, matrix, p.affine.data()},
-      {"deformation", PlyType::kFloat32, matrix, p.deformation.data()},
-      {"mass", PlyType::kFloat32, 1, p.mass.data()},
-      indices("material", p.material, scene_.materials.size(), materials),
-      indices("emitter", p.emitter, scene_.emitters.size(), emitters),
-  };
-  std::vector<float> pressure, von_mises, strain;
-  const auto add = [&](const char* name, int components, const std::vector<float>& values) {
-    attributes.push_back({name, PlyType::kFloat32, components, values.data()});
-  };
-  const int symmetric = scene_.dim * (scene_.dim + 1) / 2;
-  const scene::Output& output = scene_.output;
-  if (writes_pressure(output)) add("pressure", 1, pressure = pressures(p, scene_.dim));
-  if (writes_von_mises(output)) add("von_mises", 1, von_mises = von_mises_stresses(p, scene_.dim));
-  if (output.fields.stress) add("stress", symmetric, p.stress);
-  if (output.fields.strain) add("strain", symmetric, strain = strains(p, scene_.dim));
-  write_particles_ply(particles_ply_path(folder_.path(), frame), attributes,
-                      static_cast<int64_t>(p.position.size()), describe_particles(scene_));
-}
-
-void FrameWriter::write_volume(mpm::Solver& solver, int frame) {
+void FrameWriter::write_volume(const WrittenGrid& grid, const std::string& path) {
   if (!vdb_) vdb_.emplace();
-  const mpm::DensityBlocks d = solver.wait_density();
+  const mpm::DensityBlocks& d = grid.blocks;
   std::vector<Vec3i> blocks(d.origins.size() / 3);
   for (size_t b = 0; b < blocks.size(); ++b)
     blocks[b] = Vec3i(d.origins[3 * b], d.origins[3 * b + 1], d.origins[3 * b + 2]);
-  vdb_->write(density_vdb_path(folder_.path(), frame), {"density", d.dx, d.origin, 2, blocks, d.values});
+  const VdbGrids more(grid);
+  vdb_->write(path, {"density", d.dx, d.origin, 2, blocks, d.values, more.grids()});
 }
 
 void FrameWriter::finish() {
@@ -139,6 +148,8 @@ void FrameWriter::finish() {
   }
   folder_.require_in_place();
   if (log_) log_->require_in_place();
+  if (vtu_series_) vtu_series_->require_in_place();
+  if (vti_series_) vti_series_->require_in_place();
 }
 
 }  // namespace coppice

@@ -8,8 +8,10 @@
 #include "apps/mpm/solver.h"
 #include "apps/output/csv_log.h"
 #include "apps/output/output_folder.h"
+#include "apps/output/pvd_log.h"
 #include "apps/output/vdb_writer.h"
 #include "apps/render/renderer.h"
+#include "apps/run/written_grid.h"
 
 namespace coppice {
 
@@ -27,17 +29,23 @@ class FrameWriter {
 
  private:
   void require_pictures();
+  struct Frame;
+
   void begin();
+  // Reads what files of the grid need. Errors: kInvalidArgument for a box that is too large for a file.
+  void read_grid(mpm::Solver& solver, Frame& frame);
+  void write_files(const Frame& frame);
   render::Image draw(const mpm::ParticleSnapshot& particles, double time_s);
-  void write_particles(const mpm::ParticleSnapshot& particles, int frame);
-  void write_volume(mpm::Solver& solver, int frame);
+  void write_volume(const WrittenGrid& grid, const std::string& path);
 
   const scene::SceneConfig& scene_;
   OutputFolder& folder_;
   std::optional<CsvLog> log_;
   std::optional<render::Renderer> renderer_;
   std::optional<VdbWriter> vdb_;
+  std::optional<PvdLog> vtu_series_, vti_series_;  // from begin() on, where such files are written
   bool pictures_ = true;
+  bool writes_vdb_ = false, writes_vti_ = false;  // of this frame
   int pictures_written_ = 0;
 };
 

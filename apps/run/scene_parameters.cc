@@ -64,14 +64,6 @@ std::vector<std::string> rivals_of(const std::vector<scene::SceneKey>& keys, con
   return rivals;
 }
 
-// An emitter without an inflow has no keys of one to change: the first would begin it.
-bool is_of_absent_inflow(const scene::SceneConfig& scene, std::string_view path) {
-  if (!path.starts_with("emitter[") || path.find("].inflow.") == std::string_view::npos) return false;
-  for (size_t i = 0; i < scene.emitters.size(); ++i)
-    if (path.starts_with(fmt::format("emitter[{}].inflow.", i))) return !scene.emitters[i].inflow.is_on;
-  return true;
-}
-
 const scene::Schema<scene::SceneConfig>& schema() {
   using Schema = scene::Schema<scene::SceneConfig>;
   static const auto& the_schema =
@@ -95,7 +87,7 @@ std::vector<Parameter> SceneParameters::list() const {
                                      before = scene::list_keys(schema(), &at_start_);
   std::vector<Parameter> all;
   for (const scene::SceneKey& key : now) {
-    if (!is_offered(key.path) || is_of_absent_inflow(wanted_, key.path)) continue;
+    if (!is_offered(key.path)) continue;
     Parameter p;
     p.path = key.path, p.kind = kind_of(key.field->kind), p.value = key.text;
     p.numbers = numbers_of(key.value);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "apps/run/tractions.h"
+
 namespace coppice {
 namespace {
 
@@ -36,6 +38,7 @@ std::vector<StatsColumn> stats_columns(const scene::SceneConfig& scene, const mp
     const mpm::ColliderForce force = i < s.colliders.size() ? s.colliders[i] : mpm::ColliderForce();
     add_vector(all, fmt::format("collider{}_force", i), "N", force.force_N);
     add_vector(all, fmt::format("collider{}_torque", i), "N_m", force.torque_N_m);
+    add_tractions(scene, i, force, s.time_s, all);
   }
   return all;
 }

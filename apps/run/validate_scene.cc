@@ -60,7 +60,7 @@ std::string inflow_text(const scene::SceneConfig& scene) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < scene.emitters.size(); ++i) {
     const scene::Emitter& e = scene.emitters[i];
-    if (!e.inflow.is_on) continue;
+    if (!e.inflow) continue;
     const double density = scene::density_kg_m3(scene.materials[static_cast<size_t>(e.material_id)]);
     parts.push_back(fmt::format("emitter[{}] {:.4g} kg/s of {}", i,
                                 density * mpm::InflowPattern(scene, i).volume_per_s(),

@@ -165,14 +165,9 @@ int material_id_of(std::vector<MaterialParameters>& materials, const MaterialPar
   return id;
 }
 
-void finish_inflow(Emitter& emitter, const std::string& path) {
-  Inflow& inflow = emitter.inflow;
-  inflow.is_on = emitter.origin.has("inflow");
-  if (!inflow.is_on) return;
-  if (emitter.shape == EmitterShape::kMesh) {
-    throw input_error(emitter.origin.of("inflow"),
-                      fmt::format("'{}.inflow' needs a sphere, box or cylinder; its shape is a mesh", path));
-  }
+void check_inflow(const Emitter& emitter, const std::string& path) {
+  if (!emitter.inflow) return;
+  const Inflow& inflow = *emitter.inflow;
   if (emitter.velocity.isZero(0.0)) {
     throw input_error(emitter.origin.of("inflow"),
                       fmt::format("'{}.inflow' needs a velocity other than zero", path));
@@ -222,7 +217,7 @@ void finish_emitter(SceneConfig& scene, std::size_t index) {
     throw input_error(emitter.origin.of("stiffness_spread"),
                       fmt::format("'{}.stiffness_spread' needs snow.hardening above 0", path));
   }
-  finish_inflow(emitter, path);
+  check_inflow(emitter, path);
   emitter.material_id = material_id_of(scene.materials, parameters_of(emitter));
 }
 
@@ -307,7 +302,7 @@ Vec3d SceneConfig::size_cells() const {
 }
 
 bool SceneConfig::has_inflow() const {
-  return std::ranges::any_of(emitters, [](const Emitter& e) { return e.inflow.is_on; });
+  return std::ranges::any_of(emitters, [](const Emitter& e) { return e.inflow.has_value(); });
 }
 
 bool SceneConfig::has_flow() const { return has_inflow() || !outflows.empty(); }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/scene/collider_shape.h"
 #include "apps/scene/material.h"
 #include "apps/scene/schema.h"
 #include "core/math.h"
@@ -21,7 +22,6 @@
 namespace coppice::scene {
 
 enum class EmitterShape { kSphere, kBox, kCylinder, kMesh };
-enum class ColliderShape { kSphere, kBox, kPlane, kCapsule, kMesh };
 enum class ColorBy { kMaterial, kEmitter, kSpeed, kVolumeRatio, kPressure, kVonMises };
 enum class Colormap { kViridis, kInferno, kTurbo, kGray };
 
@@ -60,7 +60,6 @@ struct Walls {
 
 // An emitter with it goes on: its material streams through its shape with its velocity.
 struct Inflow {
-  bool is_on = false;             // filled: the emitter has one
   double from_s = 0.0;            // begins here
   std::optional<double> until_s;  // ends here; never unless given
   TableOrigin origin;
@@ -83,7 +82,7 @@ struct Emitter {
   int particles_per_cell = 0;        // filled: 4 in 2-D and 8 in 3-D unless given
   std::optional<std::int64_t> seed;  // filled: the scene's seed + the emitter's index unless given
   double stiffness_spread = 0.0;     // snow; of its particles' stiffness, relative
-  Inflow inflow;
+  std::optional<Inflow> inflow;
   MaterialKind material = MaterialKind::kSnow;
   SnowParameters snow;
   JellyParameters jelly;
@@ -122,7 +121,8 @@ struct Collider {
   Vec3d angular_velocity_rad_s = Vec3d::Zero();  // about the centre
   std::vector<ColliderKeyframe> keyframes;       // none, or two at least, whose times go up
   BoundaryKind boundary = BoundaryKind::kSeparate;
-  double friction = 0.0;  // Coulomb
+  double friction = 0.0;   // Coulomb
+  bool tractions = false;  // box and plane: the table of numbers has those on its sides
 
   std::filesystem::path mesh_path;  // filled: `mesh` seen from the scene file's folder
   TableOrigin origin;
@@ -158,6 +158,7 @@ struct OutputFields {
   bool von_mises = false;  // Pa
   bool stress = false;     // Pa
   bool strain = false;
+  bool velocity = false;  // m/s; of the grid, in volumes
 };
 
 struct Output {
@@ -171,6 +172,8 @@ struct Output {
   bool mp4 = true;  // needs ffmpeg and png
   bool particles = true;
   bool vdb = true;
+  bool vtu = false;
+  bool vti = false;
   OutputFields fields;
   Camera camera;
   TableOrigin origin;

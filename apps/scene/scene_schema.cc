@@ -220,7 +220,9 @@ Schema<Inflow> inflow_schema() {
       "The emitter's material keeps streaming through its shape with its velocity: the shape is filled when "
       "it "
       "begins, and what moves out of it is followed by more. So many kg/s come as the density times the "
-      "velocity times the shape's cross-section, whatever is in the way. Spheres, boxes and cylinders alone. "
+      "velocity times the shape's cross-section, whatever is in the way; a mesh's is the area that it covers "
+      "as "
+      "seen along the velocity, and it must be closed: its hollows are filled by what passes through them. "
       "A wall behind it must not be one that sticks or that only lets slide. Where something is already when "
       "it begins, or a collider is, or an emitter's inflow that is declared before, nothing is added.");
   schema.field("from_s", &Inflow::from_s, "when it begins", {.unit = "s", .bounds = between(0, 1e9)})
@@ -332,6 +334,14 @@ Schema<Collider> collider_schema() {
       .field("boundary", &Collider::boundary, "what its surface does to the material; see [walls]")
       .field("friction", &Collider::friction, "Coulomb friction, unless the surface sticks",
              {.bounds = between(0, 10)})
+      .field(
+          "tractions", &Collider::tractions,
+          "the table of numbers has the mean tractions on its sides over each frame, in Pa, as "
+          "`collider0_x_max_normal_Pa` (a pressure is positive) and `collider0_x_max_shear_y_Pa`, along the "
+          "box's own axes: the material's force on what is nearest to that side, by the whole side's area, "
+          "covered or not; within two cells of an edge its two sides share. Of a plane "
+          "`collider0_normal_Pa` and `collider0_shear_x_Pa` along the world's, by its area in the domain",
+          {.only_if = only_if_shape({"box", "plane"})})
       .tables("keyframe", &Collider::keyframes, collider_keyframe_schema());
   return schema;
 }
@@ -381,9 +391,13 @@ Schema<Camera> camera_schema() {
 
 Schema<OutputFields> fields_schema() {
   Schema<OutputFields> schema(
-      "What the particles' files have beside the attributes that they always have. Stress is Kirchhoff's: "
-      "the "
-      "volume ratio times Cauchy's.");
+      "What the files of particles have beside the attributes that they always have. Files of the grid "
+      "(`vdb`, "
+      "`vti`) have their averages at each node, weighted by the particles' mass and by the node's share of "
+      "each "
+      "particle. Stress is Kirchhoff's: the volume ratio times Cauchy's. VTK files have the components of "
+      "`stress` and `strain` in VTK's order, xx, yy, zz, xy, yz, xz (xx, yy, xy in 2-D), OpenVDB volumes a "
+      "grid for each, `stress_xx` and so on.");
   schema
       .field("pressure", &OutputFields::pressure,
              "`pressure`: a float, minus the mean of the stress' diagonal, in Pa (Pa m in 2-D); also there "
@@ -395,7 +409,10 @@ Schema<OutputFields> fields_schema() {
       .field("stress", &OutputFields::stress, "`stress`: xx, xy, xz, yy, yz, zz (xx, xy, yy in 2-D) in Pa")
       .field("strain", &OutputFields::strain,
              "`strain`: Green and Lagrange's (F^T F - 1) / 2 of the elastic deformation, in the same order; "
-             "water has none");
+             "water has none")
+      .field(
+          "velocity", &OutputFields::velocity,
+          "`velocity` of the grid, three floats, in OpenVDB volumes; all other files have velocities anyway");
   return schema;
 }
 
@@ -414,6 +431,13 @@ Schema<Output> output_schema() {
       .field("mp4", &Output::mp4, "a film of the pictures, when ffmpeg is installed")
       .field("particles", &Output::particles, "all particles with their attributes as binary PLY")
       .field("vdb", &Output::vdb, "the grid's density as an OpenVDB volume")
+      .field("vtu", &Output::vtu,
+             "the particles as vertices of a VTK file: velocity, mass, material, emitter, and what `fields` "
+             "names; `particles.pvd` lists the frames with their times, for ParaView")
+      .field("vti", &Output::vti,
+             "the box of the grid's active nodes as a VTK image: density, velocity, and the averages of what "
+             "`fields` names; `grid.pvd` lists the frames. A box of more than 4 GiB is an error; frame 0 has "
+             "no grid yet")
       .table("fields", &Output::fields, fields_schema())
       .table("camera", &Output::camera, camera_schema());
   return schema;

@@ -7,8 +7,8 @@
 //   Time time = schema.read(document);
 //
 // The default of a key is what a default-constructed struct holds. Member types: bool, integers, floating
-// point, std::string, enums with enum_names() (see below), Vec2d, Vec3d, std::optional of these, structs
-// (table) and std::vector of structs (tables). A member `TableOrigin origin` is filled with where the keys
+// point, std::string, enums with enum_names() (see below), Vec2d, Vec3d, structs (table), std::optional of
+// these, and std::vector of structs (tables). A member `TableOrigin origin` is filled with where the keys
 // were written. Every error is one line with file, line, column and key path. Schemas are immutable once
 // built and copy cheaply enough to be built per use.
 //
@@ -60,7 +60,7 @@ class TableSchema {
     std::function<void(void*, const FieldValue&)> store;         // values only
     std::function<void*(void*)> child;  // kTable: the member; kTables: a new last element
     std::function<std::vector<const void*>(const void*)>
-        children;                              // kTable: the member; kTables: all elements
+        children;                              // kTable: the member, if any; kTables: all elements
     std::shared_ptr<const TableSchema> table;  // kTable, kTables
   };
 
@@ -122,6 +122,21 @@ class Schema : public TableSchema {
     f.child = [member](void* object) -> void* { return &(static_cast<T*>(object)->*member); };
     f.children = [member](const void* object) {
       return std::vector<const void*>{&(static_cast<const T*>(object)->*member)};
+    };
+    f.table = std::make_shared<Schema<M>>(std::move(schema));
+    add(std::move(f));
+    return *this;
+  }
+
+  // A table that may be absent: its keys are none of the struct's then.
+  template <class M>
+  Schema& table(std::string key, std::optional<M> T::*member, Schema<M> schema, FieldOptions options = {}) {
+    Field f{
+        .key = std::move(key), .kind = FieldKind::kTable, .doc = schema.doc(), .options = std::move(options)};
+    f.child = [member](void* object) -> void* { return &(static_cast<T*>(object)->*member).emplace(); };
+    f.children = [member](const void* object) {
+      const std::optional<M>& table = static_cast<const T*>(object)->*member;
+      return table ? std::vector<const void*>{&*table} : std::vector<const void*>{};
     };
     f.table = std::make_shared<Schema<M>>(std::move(schema));
     add(std::move(f));

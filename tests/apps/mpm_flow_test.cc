@@ -105,7 +105,7 @@ TEST_P(Flow, AJetOfWaterIsAsCalmAsABody) {
   for (int frame = 0; frame < 40; ++frame) jet->wait_advance_frame();
   const ParticleSnapshot s = jet->wait_snapshot();
   scene::SceneConfig scene = scene::parse_scene(channel("water", stiffness, 64), "body.toml");
-  scene.emitters[0].inflow.is_on = false;
+  scene.emitters[0].inflow.reset();
   scene.emitters[0].center.x() = 0.5, scene.emitters[0].half_size.x() = 0.45;
   const std::unique_ptr<Solver> body = Solver::create(device, scene);
   for (int frame = 0; frame < 23; ++frame) body->wait_advance_frame();

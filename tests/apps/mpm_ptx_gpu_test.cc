@@ -40,6 +40,7 @@ TEST_F(MpmPtx, EveryKernelAssembles) {
   const StepArguments<2> a2{};
   const ParticleArrays particles{};
   uint32_t* u32 = nullptr;
+  int32_t* i32 = nullptr;
   add(begin_step_3d, range(1), a3), add(begin_step_2d, range(1), a2);
   add(finish_step_3d, range(1), a3), add(finish_step_2d, range(1), a2);
   add(particles_to_grid_3d, over(leaf3), tiles3, a3), add(particles_to_grid_2d, over(leaf2), tiles2, a2);
@@ -59,6 +60,10 @@ TEST_F(MpmPtx, EveryKernelAssembles) {
       add(mark_taken_2d, range(9), particles, Subcells<2>{}, u32);
   add(mark_outflow_3d, range(9), particles, static_cast<const OutflowBox<3>*>(nullptr), 1u, u32, u32),
       add(mark_outflow_2d, range(9), particles, static_cast<const OutflowBox<2>*>(nullptr), 1u, u32, u32);
+  add(copy_density_3d, over(leaf3), grid3, 1.0f, static_cast<float*>(nullptr), i32),
+      add(copy_density_2d, over(leaf2), grid2, 1.0f, static_cast<float*>(nullptr), i32);
+  add(copy_velocity_3d, over(leaf3), grid3, static_cast<float*>(nullptr)),
+      add(copy_velocity_2d, over(leaf2), grid2, static_cast<float*>(nullptr));
   add(reorder_particles, range(9), particles, particles, u32, 3);
   if (!jit::has_libdevice()) GTEST_SKIP() << "built without libdevice, which the materials need";
   ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path());

@@ -15,18 +15,24 @@ TEST(OutputFolder, NamesTheOutputsOfAFrame) {
   EXPECT_EQ(frame_png_path("out", 7), "out/frame_0007.png");
   EXPECT_EQ(particles_ply_path("out/", 12345), "out/particles_12345.ply");
   EXPECT_EQ(density_vdb_path("out", 0), "out/density_0000.vdb");
+  EXPECT_EQ(particles_vtu_path("out", 1), "out/particles_0001.vtu");
+  EXPECT_EQ(grid_vti_path("out", 1), "out/grid_0001.vti");
+  EXPECT_EQ(particles_pvd_path("out"), "out/particles.pvd");
+  EXPECT_EQ(grid_pvd_path("out"), "out/grid.pvd");
   EXPECT_EQ(stats_csv_path("out"), "out/stats.csv");
   EXPECT_EQ(movie_mp4_path("out"), "out/movie.mp4");
 }
 
 TEST(OutputFolder, KnowsItsOwnNames) {
-  for (const char* name : {"frame_0000.png", "frame_123456.png", "particles_0001.ply", "density_0001.vdb",
-                           "stats.csv", "movie.mp4"}) {
+  for (const char* name :
+       {"frame_0000.png", "frame_123456.png", "particles_0001.ply", "density_0001.vdb", "particles_0001.vtu",
+        "grid_0001.vti", "particles.pvd", "grid.pvd", "stats.csv", "movie.mp4"}) {
     EXPECT_TRUE(is_output_name(name)) << name;
   }
   for (const char* name :
        {"frame_.png", "frame_00a0.png", "my_frame_0000.png", "frame_0000.png.bak", "frame_0000.jpg",
-        "frame_-001.png", "frame_00001.png", "frame_001.png", "statistics.csv", "particles.ply", ""}) {
+        "frame_-001.png", "frame_00001.png", "frame_001.png", "statistics.csv", "particles.ply",
+        "particles.vtu", "density.pvd", "grid_0000.vtu", ""}) {
     EXPECT_FALSE(is_output_name(name)) << name;
   }
 }

@@ -53,6 +53,37 @@ TEST(VdbWriter, PutsEachValueIntoItsVoxel) {
   }
 }
 
+// A voxel is active in all grids where the first one is not zero, whatever the others have there.
+TEST(VdbWriter, WritesFurtherGridsWithTheSameVoxels) {
+  VdbWriter writer;
+  if (!writer.is_available()) GTEST_SKIP() << writer.why_not();
+  const TemporaryFolder folder;
+  const Density density;
+  std::vector<float> pressure(density.values.size(), 7.0f), velocity(3 * density.values.size(), 9.0f);
+  pressure[0] = 0, pressure[63] = -1, pressure[64 + 16 * 1 + 4 * 2 + 3] = 2, pressure[128 + 16 * 3] = 0.5f;
+  for (size_t n = 0; n < density.values.size(); ++n)
+    for (size_t axis = 0; axis < 3; ++axis)
+      velocity[3 * n + axis] = static_cast<float>(axis + 1) * density.values[n];
+  const std::vector<VdbGrid> more{{"velocity", 3, velocity}, {"pressure", 1, pressure}};
+  VdbVolume volume = density.volume();
+  volume.more = more;
+  writer.write(folder / "d.vdb", volume);
+  const VdbSummary first = writer.read_summary(folder / "d.vdb", "density"),
+                   scalar = writer.read_summary(folder / "d.vdb", "pressure"),
+                   vector = writer.read_summary(folder / "d.vdb", "velocity");
+  EXPECT_EQ(first.sum, 15.5);
+  EXPECT_EQ(scalar.sum, 1.5);
+  EXPECT_EQ(vector.sums, Vec3d(15.5, 31, 46.5));
+  EXPECT_EQ(vector.components, 3);
+  EXPECT_EQ(scalar.components, 1);
+  for (const VdbSummary& s : {first, scalar, vector}) {
+    EXPECT_EQ(s.n_active, 4);
+    EXPECT_EQ(s.min, Vec3i(-4, -8, 3));
+    EXPECT_EQ(s.max, Vec3i(19, 3, 11));
+    EXPECT_EQ(s.origin, Vec3d(1, 2, 3));
+  }
+}
+
 TEST(VdbWriter, WritesAnEmptyVolume) {
   VdbWriter writer;
   if (!writer.is_available()) GTEST_SKIP() << writer.why_not();

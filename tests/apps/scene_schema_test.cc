@@ -4,6 +4,7 @@
 #include <array>
 
 #include "apps/scene/schema.h"
+#include "apps/scene/schema_keys.h"
 #include "tests/apps/scene_test_util.h"
 
 namespace coppice::scene {
@@ -62,6 +63,36 @@ Schema<Basket> basket_schema() {
 Basket read(std::string_view text) { return basket_schema().read(Document::parse(text, "a.toml")); }
 std::string error_in(std::string_view text) {
   return error_of([&] { read(text); });
+}
+
+// A table that may be absent has keys where it was written, an empty one too, and defaults in it.
+TEST(Schema, ReadsATableThatMayBeAbsent) {
+  struct Lid {
+    double size = 2.0;
+    TableOrigin origin;
+  };
+  struct Pot {
+    std::optional<Lid> lid;
+    TableOrigin origin;
+  };
+  Schema<Lid> lid("A lid.");
+  lid.field("size", &Lid::size, "its size", {.bounds = above(0)});
+  Schema<Pot> schema("A pot.");
+  schema.table("lid", &Pot::lid, lid);
+  const auto read_pot = [&](std::string_view text) { return schema.read(Document::parse(text, "a.toml")); };
+  const auto keys_of = [&](const Pot& pot) {
+    std::string all;
+    for (const SceneKey& key : list_keys(schema, &pot)) all += key.path + "=" + key.text + " ";
+    return all;
+  };
+  EXPECT_FALSE(read_pot("").lid);
+  EXPECT_EQ(keys_of(read_pot("")), "");
+  EXPECT_EQ(keys_of(read_pot("[lid]\n")), "lid.size=2 ");
+  EXPECT_EQ(keys_of(read_pot("lid.size = 3\n")), "lid.size=3 ");
+  EXPECT_EQ(read_pot("[lid]\n").lid->origin.table.line, 1);
+  EXPECT_EQ(error_of([&] { read_pot("lid.size = 0\n"); }),
+            "usage: a.toml:1:12: 'lid.size' is 0; allowed is above 0");
+  EXPECT_NE(schema.describe().find("size"), std::string::npos);
 }
 
 TEST(Schema, ReadsEveryKindOfValue) {

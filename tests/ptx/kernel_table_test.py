@@ -62,10 +62,10 @@ def programs(build, folder):
     yield [tests / "kept_kernels_program", "cpu"], False
     yield [tests / "coppice-gpu-ladder", "compile", "simt"], False
     yield [tests / "apps_unit_tests", "--gtest_filter=Volumes/BrickPack.*/cpu:Trees/TreeBoxesOf.*/cpu:Apps/WriteVdb.WritesNumbers*/cpu*:PointPacking.*:Mpm/GridField.*/cpu:Mpm/Hands.*/cpu"], False
-    # All materials have the same kernels. An outflow has one more.
+    # All materials have the same kernels. An outflow has one more, and so has a VTK image of the grid.
     for scene, corner in [("snow_2d", "0.1, 0.1"), ("snow_3d", "0.1, 0.1, 0.1")]:
         outflow = f"outflow+={{center=[{corner}], half_size=[{corner}]}}"
-        yield [tests / "coppice", "run", scene, "-o", folder / "out" / scene, *SCENE, "--set", outflow], False
+        yield [tests / "coppice", "run", scene, "-o", folder / "out" / scene, *SCENE, "--set", outflow, "--set", "output.vti=true"], False
     for fault in ["step", "race", "atomics", "right"]:
         yield [tests / "planted_program", fault], False
     for fault in ["overrun", "stack", "copy"]:  # they write where they must not

@@ -32,18 +32,33 @@ int guarded(char* error, size_t error_bytes, Body body) {
   return 1;
 }
 
-openvdb::FloatGrid::Ptr make_grid(const int32_t* block_origins, const float* values, int64_t n_blocks,
-                                  int32_t log2) {
-  openvdb::FloatGrid::Ptr grid = openvdb::FloatGrid::create(0.0f);
-  openvdb::FloatGrid::Accessor accessor = grid->getAccessor();
-  const int32_t width = 1 << log2;
-  for (int64_t block = 0; block < n_blocks; ++block) {
-    const openvdb::Coord low(block_origins[3 * block], block_origins[3 * block + 1],
-                             block_origins[3 * block + 2]);
+void set_value(float& to, const float* from) { to = *from; }
+void set_value(openvdb::Vec3s& to, const float* from) { to = openvdb::Vec3s(from[0], from[1], from[2]); }
+
+struct Blocks {
+  const int32_t* origins;
+  int64_t count;
+  int32_t log2;
+  const float* mask;  // zero where no voxel is active
+};
+
+template <class Grid>
+typename Grid::Ptr make_grid(const Blocks& blocks, const CoppiceVdbGrid& from) {
+  typename Grid::Ptr grid = Grid::create();
+  typename Grid::Accessor accessor = grid->getAccessor();
+  const int32_t width = 1 << blocks.log2;
+  const float* mask = blocks.mask;
+  const float* values = from.values;
+  for (int64_t block = 0; block < blocks.count; ++block) {
+    const int32_t* origin = blocks.origins + 3 * block;
+    const openvdb::Coord low(origin[0], origin[1], origin[2]);
     for (int32_t i = 0; i < width; ++i) {
       for (int32_t j = 0; j < width; ++j) {
-        for (int32_t k = 0; k < width; ++k, ++values) {
-          if (*values != 0.0f) accessor.setValue(low.offsetBy(i, j, k), *values);
+        for (int32_t k = 0; k < width; ++k, ++mask, values += from.components) {
+          if (*mask == 0.0f) continue;
+          typename Grid::ValueType value;
+          set_value(value, values);
+          accessor.setValue(low.offsetBy(i, j, k), value);
         }
       }
     }
@@ -51,15 +66,30 @@ openvdb::FloatGrid::Ptr make_grid(const int32_t* block_origins, const float* val
   return grid;
 }
 
+openvdb::GridBase::Ptr make_any_grid(const Blocks& blocks, const CoppiceVdbGrid& from) {
+  if (from.components == 1) return make_grid<openvdb::FloatGrid>(blocks, from);
+  const openvdb::Vec3SGrid::Ptr grid = make_grid<openvdb::Vec3SGrid>(blocks, from);
+  grid->setVectorType(openvdb::VEC_CONTRAVARIANT_RELATIVE);
+  return grid;
+}
+
 // OpenVDB 10 does not look at its stream when it closes it, so a disk that fills up at the last flush goes
 // unnoticed: reading the file to its end finds out.
-void check_written(const char* path, openvdb::Index64 n_active) {
+void check_written(const char* path, const openvdb::GridPtrVec& written) {
   openvdb::io::File file(path);
   file.open(/*delayLoad=*/false);
   const openvdb::GridPtrVecPtr grids = file.getGrids();
-  if (grids->size() != 1 || grids->front()->activeVoxelCount() != n_active) {
-    throw std::runtime_error("the file does not hold what was written");
-  }
+  bool is_same = grids->size() == written.size();
+  for (size_t i = 0; is_same && i < written.size(); ++i)
+    is_same = (*grids)[i]->activeVoxelCount() == written[i]->activeVoxelCount();
+  if (!is_same) throw std::runtime_error("the file does not hold what was written");
+}
+
+// Sums up the voxels of a grid; add(sum, value) adds a value to the components' sums.
+template <class Grid, class Add>
+void summarize(const Grid& grid, CoppiceVdbSummary& summary, Add add) {
+  for (auto voxel = grid.cbeginValueOn(); voxel; ++voxel)
+    for (openvdb::Index64 n = voxel.getVoxelCount(); n > 0; --n) add(summary.sum, *voxel);
 }
 
 }  // namespace
@@ -68,22 +98,26 @@ extern "C" {
 
 int coppice_vdb_abi_version(void) { return COPPICE_VDB_ABI_VERSION; }
 
-int coppice_write_vdb(const char* path, const char* grid_name, float voxel_size, const float origin[3],
-                      const int32_t* block_origins, const float* values, int64_t n_blocks,
+int coppice_write_vdb(const char* path, const CoppiceVdbGrid* from, int64_t n_grids, float voxel_size,
+                      const float origin[3], const int32_t* block_origins, int64_t n_blocks,
                       int32_t block_size_log2, char* error, size_t error_bytes) {
   return guarded(error, error_bytes, [&] {
-    const openvdb::FloatGrid::Ptr grid = make_grid(block_origins, values, n_blocks, block_size_log2);
     const openvdb::math::Transform::Ptr transform =
         openvdb::math::Transform::createLinearTransform(voxel_size);
     transform->postTranslate(openvdb::Vec3d(origin[0], origin[1], origin[2]));
-    grid->setTransform(transform);
-    grid->setName(grid_name);
-    grid->setGridClass(openvdb::GRID_FOG_VOLUME);
-    grid->setCreator("coppice");
+    const Blocks blocks{block_origins, n_blocks, block_size_log2, from[0].values};
+    openvdb::GridPtrVec grids;
+    for (int64_t i = 0; i < n_grids; ++i) {
+      grids.push_back(make_any_grid(blocks, from[i]));
+      grids.back()->setTransform(transform);
+      grids.back()->setName(from[i].name);
+      grids.back()->setCreator("coppice");
+    }
+    grids.front()->setGridClass(openvdb::GRID_FOG_VOLUME);
     openvdb::io::File file(path);
-    file.write(openvdb::GridPtrVec{grid});
+    file.write(grids);
     file.close();
-    check_written(path, grid->activeVoxelCount());
+    check_written(path, grids);
   });
 }
 
@@ -92,11 +126,18 @@ int coppice_summarize_vdb(const char* path, const char* grid_name, CoppiceVdbSum
   return guarded(error, error_bytes, [&] {
     openvdb::io::File file(path);
     file.open(/*delayLoad=*/false);
-    const auto grid = openvdb::gridPtrCast<openvdb::FloatGrid>(file.readGrid(grid_name));
-    if (!grid) throw std::runtime_error("the grid does not hold floats");
+    const openvdb::GridBase::Ptr grid = file.readGrid(grid_name);
     *summary = {};
-    for (auto voxel = grid->cbeginValueOn(); voxel; ++voxel) {
-      summary->sum += static_cast<double>(*voxel) * static_cast<double>(voxel.getVoxelCount());
+    if (const auto floats = openvdb::gridPtrCast<openvdb::FloatGrid>(grid)) {
+      summary->components = 1;
+      summarize(*floats, *summary, [](double* sum, float value) { *sum += value; });
+    } else if (const auto vectors = openvdb::gridPtrCast<openvdb::Vec3SGrid>(grid)) {
+      summary->components = 3;
+      summarize(*vectors, *summary, [](double* sum, const openvdb::Vec3s& value) {
+        for (int axis = 0; axis < 3; ++axis) sum[axis] += value[axis];
+      });
+    } else {
+      throw std::runtime_error("the grid holds neither floats nor vectors of them");
     }
     summary->n_active = static_cast<int64_t>(grid->activeVoxelCount());
     const openvdb::CoordBBox box = grid->evalActiveVoxelBoundingBox();

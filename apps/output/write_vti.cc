@@ -1,0 +1,28 @@
+// Checks what a program gives, and puts its cells into a box.
+#include "apps/output/write_vti.h"
+
+#include "apps/output/field_checks.h"
+
+namespace coppice::output::detail {
+
+void check_image(const std::string& path, const TreeRef& tree, const VtiOptions& options) {
+  check_field(path, tree, 2, {options.array_name, options.spacing, options.origin});
+}
+
+void write_image(const std::string& path, std::span<const std::array<int32_t, 3>> coords,
+                 std::span<const float> values, const VtiOptions& options) {
+  check_finite_cells(path, coords, values);
+  VtiGrid grid{{}, options.origin, options.spacing, options.time_s};
+  for (size_t i = 0; i < coords.size(); ++i) {
+    const Vec3i at(coords[i].data());
+    grid.box.min = i == 0 ? at : Vec3i(grid.box.min.cwiseMin(at));
+    grid.box.max = i == 0 ? at : Vec3i(grid.box.max.cwiseMax(at));
+  }
+  const auto fill = [&](std::span<float> to) {
+    for (size_t i = 0; i < coords.size(); ++i) to[grid.box.index(Vec3i(coords[i].data()))] = values[i];
+  };
+  const GridArray array{options.array_name, 1, {}, fill};
+  write_grid_vti(path, grid, std::span(&array, 1), options.most_bytes);
+}
+
+}  // namespace coppice::output::detail
