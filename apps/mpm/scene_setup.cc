@@ -91,6 +91,10 @@ Vec3d grid_origin(const scene::SceneConfig& scene) {
   return scene.domain.min - Vec3d::Constant(kPad * scene.dx_m());
 }
 
+bool has_wide_nodes(const scene::SceneConfig& scene) {
+  return scene.solver.transfer == scene::Transfer::kAsflip;
+}
+
 template <int D>
 Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e, double volume_factor) {
   const scene::MaterialParameters& m = scene.materials[static_cast<size_t>(e.material_id)];
@@ -99,6 +103,7 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e, do
   g.density = static_cast<float>(scene::density_kg_m3(m));
   g.volume = static_cast<float>(volume_factor * std::pow(scene.dx_m(), D) / e.particles_per_cell);
   g.mass = g.density * g.volume;
+  g.cell_share = static_cast<float>(1.0 / e.particles_per_cell);
   g.jelly = Jelly<float, D>::from_young(static_cast<float>(e.jelly.youngs_modulus_Pa),
                                         static_cast<float>(e.jelly.poisson_ratio));
   g.snow = Snow<float, D>::from_young(static_cast<float>(e.snow.youngs_modulus_Pa),
@@ -147,6 +152,7 @@ void set_geometry(const scene::SceneConfig& scene, StepArguments<D>& a) {
     a.walls[2 * axis + 1] = scene.walls.sides[static_cast<size_t>(2 * axis + 1)];
   }
   a.wall_friction = static_cast<float>(scene.walls.friction);
+  a.flip = scene.solver.transfer == scene::Transfer::kAsflip ? static_cast<float>(scene.solver.flip) : 0.0f;
 }
 
 void require_few_colliders(const scene::SceneConfig& scene) {

@@ -59,6 +59,18 @@ Schema<Time> time_schema() {
   return schema;
 }
 
+Schema<SolverKeys> solver_schema() {
+  Schema<SolverKeys> schema("How the solver works.");
+  schema
+      .field("transfer", &SolverKeys::transfer,
+             "how particles and grid exchange motion: `apic` damps what is a few cells wide, `asflip` hardly "
+             "does, and costs more; docs/materials.md has how much")
+      .field("flip", &SolverKeys::flip,
+             "share of the motion that the grid is too coarse for which a particle keeps in each step",
+             {.bounds = between(0.0, 1.0), .only_if = {"transfer", {"asflip"}}});
+  return schema;
+}
+
 Schema<Walls> walls_schema() {
   Schema<Walls> schema(
       "What the domain's sides do to the material: `stick` holds it, `slip` lets it slide along but not "
@@ -434,6 +446,10 @@ std::span<const string_view> enum_names(ColorBy) {
                                                      "volume_ratio", "pressure", "von_mises"};
   return kNames;
 }
+std::span<const string_view> enum_names(Transfer) {
+  static constexpr std::array<string_view, 2> kNames{"apic", "asflip"};
+  return kNames;
+}
 std::span<const string_view> enum_names(Colormap) {
   static constexpr std::array<string_view, 4> kNames{"viridis", "inferno", "turbo", "gray"};
   return kNames;
@@ -456,6 +472,7 @@ Schema<SceneConfig> scene_schema() {
       .table("domain", &SceneConfig::domain, domain_schema())
       .table("grid", &SceneConfig::grid, grid_schema())
       .table("time", &SceneConfig::time, time_schema())
+      .table("solver", &SceneConfig::solver, solver_schema())
       .table("walls", &SceneConfig::walls, walls_schema())
       .tables("emitter", &SceneConfig::emitters, emitter_schema())
       .tables("collider", &SceneConfig::colliders, collider_schema())
