@@ -103,10 +103,16 @@ template <int D>
 COPPICE_INLINE void gather_wide_particle(const StepArguments<D>& a, const Particle& p,
                                          const std::int32_t* first, const NodeValue* tile,
                                          const Surroundings& beside, BlockFindings& found) {
-  const SeenBefore<D> seen = see_before<D>(a, p, first, tile + kTileNodes<D>);
+  if (a.flip > 0.0f) {
+    const SeenBefore<D> seen = see_before<D>(a, p, first, tile);
+    gather_particle<D>(a, p, first, tile, 0.0f, found);
+    p[Attribute<D>::kStress] = seen.filled;
+    return keep_own_motion<D>(a, p, seen, beside, found);
+  }
+  const float filled = filled_around<D>(a, p, first, tile);
   gather_particle<D>(a, p, first, tile, 0.0f, found);
-  p[Attribute<D>::kStress] = seen.filled;
-  keep_own_motion<D>(a, p, first, seen.own, beside, found);
+  p[Attribute<D>::kStress] = filled;
+  COPPICE_UNROLL for (int k = 0; k < (D == 2 ? 1 : 3); ++k) p[kOwnSpin<D> + k] = 0.0f;
 }
 
 // Returns the gradient that was gathered, and left as a part of the particle's affine motion.

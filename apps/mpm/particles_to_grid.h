@@ -97,6 +97,26 @@ COPPICE_INLINE void scatter_alone(const StepArguments<D>& a, const Scattered& gr
   }
 }
 
+// The same of second values without momentum, which only AFLIP needs.
+template <int D>
+COPPICE_INLINE void scatter_shares(const StepArguments<D>& a, float share, std::int64_t begin,
+                                   std::int64_t end, const std::int32_t* first, NodeValue* tile) {
+  constexpr int nx = D == 3 ? 3 : 1;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const TileStencil<D> s = tile_stencil<D>(particle(a, i), a.inv_dx, first);
+    NodeValue* const base = tile + tile_index<D>(s.base[0], s.base[1], s.base[2]);
+    COPPICE_UNROLL
+    for (int ix = 0; ix < nx; ++ix) {
+      COPPICE_UNROLL
+      for (int iy = 0; iy < 3; ++iy) {
+        const float w_xy = share * (D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy]);
+        COPPICE_UNROLL
+        for (int iz = 0; iz < 3; ++iz) base[tile_index<D>(ix, iy, iz)].v[3] += w_xy * s.w[2][iz];
+      }
+    }
+  }
+}
+
 template <int D>
 COPPICE_INLINE std::uint32_t cell_number(const int (&base)[3]) {
   constexpr int n = kTileCells<D>;
@@ -218,7 +238,7 @@ COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const Scatt
     scatter_alone<D>(a, scattered(a, a.groups[g]), starts[g], starts[g + 1], block.origin, out);
 }
 
-// The same with second values of the nodes, where ASFLIP or volumes are asked for.
+// The same with second values of the nodes, where AFLIP or volumes are asked for.
 template <int D>
 COPPICE_INLINE void particles_to_grid_wide(const Write<NodeValue>& tiles, const Write<NodeValue>& tiles_before,
                                            const ScatterTeam<D, true>& block, const StepArguments<D>& a) {
@@ -231,7 +251,10 @@ COPPICE_INLINE void particles_to_grid_wide(const Write<NodeValue>& tiles, const 
   __builtin_memset(before, 0, sizeof(NodeValue) * kTileNodes<D>);
   for (std::uint32_t g = 0; g < a.n_groups; ++g) {
     scatter_alone<D>(a, scattered(a, a.groups[g]), starts[g], starts[g + 1], block.origin, out);
-    scatter_alone<D>(a, scattered_before(a.groups[g]), starts[g], starts[g + 1], block.origin, before);
+    if (a.flip > 0.0f)
+      scatter_alone<D>(a, scattered_before(a.groups[g]), starts[g], starts[g + 1], block.origin, before);
+    else
+      scatter_shares<D>(a, a.groups[g].cell_share, starts[g], starts[g + 1], block.origin, before);
   }
 }
 

@@ -33,7 +33,7 @@ struct alignas(16) NodeValue {
   float v[4];
 };
 static_assert(sizeof(NodeValue) == 16);
-// In scenes with ASFLIP, and with water among materials of other densities, nodes are wide: they have a second
+// In scenes with AFLIP, and with water among materials of other densities, nodes are wide: they have a second
 // NodeValue with momentum (kg m/s), later velocity (m/s), before the step's forces, and the share of the
 // node's cell that material takes at rest.
 

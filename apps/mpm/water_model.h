@@ -12,7 +12,8 @@ namespace coppice::mpm {
 // The scalar is J, clamped to [j_min, j_max]: within it |p| <= K/gamma (j_min^-gamma - 1), whatever the
 // motion. J follows the divergence of the velocity, whose errors would add up: a pool at rest lost a fifth of
 // its depth in 20 s. So it is drawn to the inverse of the density that the grid has there, in a time that a
-// wave takes for a few cells. `tension` scales negative pressure: 1 keeps the equation of state, 0 lets a
+// wave takes for a few cells; but never up beyond 1, as a free surface looks like water that is stretched: a
+// ball in free flight puffed up until its J was j_max. `tension` scales negative pressure: 1 keeps the equation of state, 0 lets a
 // stretched fluid fall apart instead of pulling.
 template <class T, int D>
 struct Water {
@@ -61,9 +62,9 @@ struct Water {
   COPPICE_INLINE MaterialResponse<T, D> advance(SmallMat<T, D> f, T j, SmallMat<T, D> grad_v, T dt,
                                                 T density = T(1)) const {
     const T divergence = trace(grad_v);
-    const T j_trial = j + j * (dt * divergence),
-            j_seen = clamp_to(T(1) / max_of(density, T(0.1)), j_min, j_max);
-    const T j_new = clamp_to(j_trial + min_of(relaxation * dt, T(1)) * (j_seen - j_trial), j_min, j_max);
+    const T j_trial = j + j * (dt * divergence), j_seen = T(1) / max_of(density, T(0.1));
+    const T j_drawn = max_of(min_of(j_trial, j_seen), min_of(j_seen, T(1)));
+    const T j_new = clamp_to(j_trial + min_of(relaxation * dt, T(1)) * (j_drawn - j_trial), j_min, j_max);
     const T power_minus_one = fast_expm1(-gamma * fast_log(j_new));  // J^-gamma - 1
     T p = bulk_modulus / gamma * power_minus_one;
     p = p < T(0) ? tension * p : p;

@@ -23,7 +23,7 @@ namespace coppice::scene {
 enum class EmitterShape { kSphere, kBox, kCylinder, kMesh };
 enum class ColliderShape { kSphere, kBox, kPlane, kCapsule, kMesh };
 enum class ColorBy { kMaterial, kEmitter, kSpeed, kVolumeRatio, kPressure, kVonMises };
-enum class Transfer { kApic, kAsflip };
+enum class Transfer { kApic, kAflip };
 enum class Colormap { kViridis, kInferno, kTurbo, kGray };
 
 std::span<const std::string_view> enum_names(EmitterShape);
@@ -54,7 +54,7 @@ struct Time {
 // How particles and grid exchange motion (docs/materials.md, Damping).
 struct SolverKeys {
   Transfer transfer = Transfer::kApic;
-  double flip = 0.99;  // asflip: share of its own motion that a particle keeps, per step
+  double flip = 0.99;  // aflip: share of its own motion that a particle keeps, per step
 };
 
 struct Walls {

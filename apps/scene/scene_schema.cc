@@ -63,11 +63,11 @@ Schema<SolverKeys> solver_schema() {
   Schema<SolverKeys> schema("How the solver works.");
   schema
       .field("transfer", &SolverKeys::transfer,
-             "how particles and grid exchange motion: `apic` damps what is a few cells wide, `asflip` hardly "
+             "how particles and grid exchange motion: `apic` damps what is a few cells wide, `aflip` hardly "
              "does, and costs more; docs/materials.md has how much")
       .field("flip", &SolverKeys::flip,
              "share of the motion that the grid is too coarse for which a particle keeps in each step",
-             {.bounds = between(0.0, 1.0), .only_if = {"transfer", {"asflip"}}});
+             {.bounds = between(0.0, 1.0), .only_if = {"transfer", {"aflip"}}});
   return schema;
 }
 
@@ -127,9 +127,8 @@ Schema<JellyParameters> jelly_schema() {
 
 Schema<WaterParameters> water_schema() {
   Schema<WaterParameters> schema(
-      "Water: weakly compressible. Its pressure follows from the density around a particle, so that "
-      "water keeps its volume over any time, where all materials of a scene have one density. Where they "
-      "have several, it follows from the motion alone, and a pool sinks by about a percent a second.");
+      "Water: weakly compressible. Its pressure follows from how full the space around a particle is, so that "
+      "water keeps its volume over any time, also beside materials of other densities.");
   add_density(schema)
       .field("bulk_modulus_Pa", &WaterParameters::bulk_modulus_Pa, kStiffnessDoc,
              {.unit = "Pa", .bounds = between(1.0, 1.0e12)})
@@ -447,7 +446,7 @@ std::span<const string_view> enum_names(ColorBy) {
   return kNames;
 }
 std::span<const string_view> enum_names(Transfer) {
-  static constexpr std::array<string_view, 2> kNames{"apic", "asflip"};
+  static constexpr std::array<string_view, 2> kNames{"apic", "aflip"};
   return kNames;
 }
 std::span<const string_view> enum_names(Colormap) {
