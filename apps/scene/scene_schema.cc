@@ -139,7 +139,8 @@ Schema<WaterParameters> water_schema() {
              {.unit = "Pa s", .bounds = between(0.0, 1.0e9)})
       .field(
           "tension", &WaterParameters::tension,
-          "share of the negative pressure that holds stretched water together; with 0 a splash falls apart",
+          "share of the negative pressure that holds stretched water together; with 0 a splash falls apart where it is "
+          "stretched by 0.06",
           {.bounds = between(0.0, 1.0)});
   return schema;
 }
