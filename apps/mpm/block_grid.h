@@ -17,9 +17,9 @@ class BlockGrid {
   BlockGrid(IntrusivePtr<Device> device, const Vec3i& cells, bool is_wide);
 
   Tree& tree() { return tree_; }
-  const Node& leaf() const { return leaf_; }                   // its containers are the blocks
-  const Field<NodeValue>& nodes() const { return nodes_; }     // kBlockSize<D> of them per axis of a block
-  const Field<NodeValue>& tiles() const { return tiles_; }     // kTileSize<D> nodes per axis of a block
+  const Node& leaf() const { return leaf_; }                // its containers are the blocks
+  const Field<NodeValue>& nodes() const { return nodes_; }  // kBlockSize<D> of them per axis of a block
+  const Field<NodeValue>& tiles() const { return tiles_; }  // kTileSize<D> nodes per axis of a block
   // The second values of nodes and tiles, where nodes are wide.
   bool is_wide() const { return nodes_before_.has_value(); }
   const Field<NodeValue>& nodes_before() const { return *nodes_before_; }

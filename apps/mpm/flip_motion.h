@@ -1,5 +1,6 @@
-// AFLIP (Fei et al. 2021, "Revisiting integration in the material point method: a scheme for easier separation
-// and less dissipation"): a particle keeps a part of its own motion, which the grid is too coarse for.
+// AFLIP (Fei et al. 2021, "Revisiting integration in the material point method: a scheme for easier
+// separation and less dissipation"): a particle keeps a part of its own motion, which the grid is too coarse
+// for.
 //
 // With v_i the grid's velocities before the step's forces, v_i' those after forces and contact, and C the
 // gradient of either (APIC's),
@@ -7,12 +8,13 @@
 //     own v = v_p - sum w_i v_i,           own spin = skew part of (C_p - C of the v_i)
 //     v_p   = sum w_i v_i' + flip own v,   C_p = C of the v_i' + flip own spin,   x_p += dt sum w_i v_i'
 //
-// The deformation and the position follow the grid alone. The sums over the particles of m own v, and of x cross
-// m own v + m dx^2/4 curl, are 0, as APIC's transfers keep both momenta; what is lost as a particle moves
-// without its own velocity goes to its spin (excess_moment()). The paper has no own spin, and lets its ASFLIP
-// move particles with their own velocity where the material expands, which shifts the centre of mass. Where all
-// do always, bodies that meet run into each other: two discs of jelly part with 0.83 of their speed, and here
-// with 0.97. Beside a wall or a collider a particle has no own motion: what they stopped must not go on.
+// The deformation and the position follow the grid alone. The sums over the particles of m own v, and of x
+// cross m own v + m dx^2/4 curl, are 0, as APIC's transfers keep both momenta; what is lost as a particle
+// moves without its own velocity goes to its spin (excess_moment()). The paper has no own spin, and lets its
+// ASFLIP move particles with their own velocity where the material expands, which shifts the centre of mass.
+// Where all do always, bodies that meet run into each other: two discs of jelly part with 0.83 of their
+// speed, and here with 0.97. Beside a wall or a collider a particle has no own motion: what they stopped must
+// not go on.
 //
 // Device-clean.
 #pragma once
@@ -34,10 +36,10 @@ struct OwnMotion {
 template <int D>
 struct SeenBefore {
   OwnMotion<D> own;
-  Float4 velocity;           // m/s, of the nodes before forces
-  Float4 moment;             // m^2/s^2, of the nodes' velocities after forces by those before
+  Float4 velocity;            // m/s, of the nodes before forces
+  Float4 moment;              // m^2/s^2, of the nodes' velocities after forces by those before
   SmallMat<float, D> affine;  // 1/s, the particle's
-  float filled;              // share of the space around it that material takes at rest
+  float filled;               // share of the space around it that material takes at rest
 };
 
 COPPICE_INLINE Float4 cross_of(Float4 a, Float4 b) { return a.yzxw * b.zxyw - a.zxyw * b.yzxw; }
@@ -130,10 +132,10 @@ COPPICE_INLINE float filled_around(const StepArguments<D>& a, const Particle& p,
   return filled;
 }
 
-// Returns, per dt flip and mass, how much angular momentum a particle that moves with the grid's velocity
-// alone would have too much for its own one: summed over all particles it is v' x own v. With the node's sums
-// of m_p w (v_p + C_p (x_i - x_p)) put in for m_i v_i, that is the sum over a particle's nodes of w v_i' x v_i,
-// less v' x v and dx^2/4 of the gradients' columns' products: local, and the same in a frame that moves.
+// Returns, per dt flip and mass, how much angular momentum comes from a particle that moves with the grid's
+// velocity v' alone and has an own one: v' x own v, in the sum over all particles. With m_i v_i written as
+// the sum over particles of m_p w (v_p + C_p (x_i - x_p)), that is the sum over a particle's nodes of w v_i' x
+// v_i, less v' x v and dx^2/4 of the gradients' columns' products: local, and the same in a frame that moves.
 template <int D>
 COPPICE_INLINE Float4 excess_moment(const StepArguments<D>& a, const Particle& p, const SeenBefore<D>& seen) {
   using A = Attribute<D>;
@@ -164,8 +166,7 @@ COPPICE_INLINE bool is_beside_boundary(const StepArguments<D>& a, const Surround
     is_beside = is_beside || x.v[k] < kPad * a.dx + near || x.v[k] > a.high_wall[k] * a.dx - near;
   }
   for (std::uint32_t c = 0; beside.colliders >> c != 0; ++c) {
-    if ((beside.colliders >> c & 1u) != 0)
-      is_beside = is_beside || distance_to(a.control->next[c], x) < near;
+    if ((beside.colliders >> c & 1u) != 0) is_beside = is_beside || distance_to(a.control->next[c], x) < near;
   }
   return is_beside;
 }
@@ -199,8 +200,7 @@ COPPICE_INLINE void keep_own_motion(const StepArguments<D>& a, const Particle& p
   }
   Spin<D> kept{};
   COPPICE_UNROLL
-  for (int k = 0; k < (D == 2 ? 1 : 3); ++k)
-    kept.v[k] = flip * (seen.own.spin.v[k] - excess[D == 2 ? 2 : k]);
+  for (int k = 0; k < (D == 2 ? 1 : 3); ++k) kept.v[k] = flip * (seen.own.spin.v[k] - excess[D == 2 ? 2 : k]);
   SmallMat<float, D> c = affine_of<D>(p);
   add_spin<D>(c, 1.0f, kept);
   COPPICE_UNROLL for (int k = 0; k < D * D; ++k) p[A::kAffine + k] = c.m[k];

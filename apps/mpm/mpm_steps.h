@@ -126,8 +126,8 @@ COPPICE_INLINE void update_grid(const Read<NodeValue>& tiles, const Write<NodeVa
   }
 }
 
-// The same for wide nodes. The second value becomes the velocity before forces, of the same mass, and the share
-// of the cell that is filled.
+// The same for wide nodes. The second value becomes the velocity before forces, of the same mass, and the
+// share of the cell that is filled.
 template <int D>
 COPPICE_INLINE void update_grid_wide(const Read<NodeValue>& tiles, const Read<NodeValue>& tiles_before,
                                      const Write<NodeValue>& grid, const Write<NodeValue>& grid_before,

@@ -37,8 +37,8 @@ using WideScatterTeam = ScatterTeam<D, true>;
 
 // All particles of a group share this. It is read once: a store to the tile may change anything in memory.
 struct Scattered {
-  float mass;    // kg
-  float push;    // -dt V 4/dx^2
+  float mass;     // kg
+  float push;     // -dt V 4/dx^2
   float counted;  // goes to the nodes' fourth number: the mass, or the share of a cell
 };
 template <int D>
@@ -163,8 +163,8 @@ COPPICE_INLINE float given_by(std::uint32_t warp_lane, float own) {
                             coppice_shuffle_u32(~0u, __builtin_bit_cast(std::uint32_t, own), warp_lane));
 }
 
-// A GPU's way, for particles from `begin` on that were put in order. Two threads, neighbours in a warp, have a
-// cell: every other of its particles each.
+// A GPU's way, for particles from `begin` on that were put in order. Two threads, neighbours in a warp, have
+// a cell: every other of its particles each.
 template <int D, bool kWide>
 COPPICE_INLINE void scatter_together(const StepArguments<D>& a, const Scattered& group, std::int64_t begin,
                                      const ScatterTeam<D, kWide>& block,
@@ -240,7 +240,8 @@ COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const Scatt
 
 // The same with second values of the nodes, where AFLIP or volumes are asked for.
 template <int D>
-COPPICE_INLINE void particles_to_grid_wide(const Write<NodeValue>& tiles, const Write<NodeValue>& tiles_before,
+COPPICE_INLINE void particles_to_grid_wide(const Write<NodeValue>& tiles,
+                                           const Write<NodeValue>& tiles_before,
                                            const ScatterTeam<D, true>& block, const StepArguments<D>& a) {
   if (a.control->stop) return;
   const std::uint32_t* starts = a.starts + block.number * a.n_groups;

@@ -127,7 +127,8 @@ Schema<JellyParameters> jelly_schema() {
 
 Schema<WaterParameters> water_schema() {
   Schema<WaterParameters> schema(
-      "Water: weakly compressible. Its pressure follows from how full the space around a particle is, so that "
+      "Water: weakly compressible. Its pressure follows from how full the space around a particle is, so "
+      "that "
       "water keeps its volume over any time, also beside materials of other densities.");
   add_density(schema)
       .field("bulk_modulus_Pa", &WaterParameters::bulk_modulus_Pa, kStiffnessDoc,
@@ -137,11 +138,11 @@ Schema<WaterParameters> water_schema() {
       .field("viscosity_Pa_s", &WaterParameters::viscosity_Pa_s,
              "Newtonian viscosity; a large one makes the time step shrink with the square of the cells",
              {.unit = "Pa s", .bounds = between(0.0, 1.0e9)})
-      .field(
-          "tension", &WaterParameters::tension,
-          "share of the negative pressure that holds stretched water together; with 0 a splash falls apart where it is "
-          "stretched by 0.06",
-          {.bounds = between(0.0, 1.0)});
+      .field("tension", &WaterParameters::tension,
+             "share of the negative pressure that holds stretched water together; with 0 a splash falls "
+             "apart where it is "
+             "stretched by 0.06",
+             {.bounds = between(0.0, 1.0)});
   return schema;
 }
 

@@ -510,7 +510,7 @@ TEST(MpmMaterials, WaterHasTaitPressure) {
   EXPECT_GT(loose.pressure(0.95), 0.0);
 }
 
-// Without tension it holds as the equation of state does at first, tears, and gives back no more than the work.
+// Without tension it holds as the equation of state does at first, then it tears. The energy is the work.
 TEST(MpmMaterials, WaterWithoutTensionHoldsUntilItIsTorn) {
   auto loose = make<Water<double, 3>>();
   loose.tension = 0;
@@ -522,7 +522,7 @@ TEST(MpmMaterials, WaterWithoutTensionHoldsUntilItIsTorn) {
   EXPECT_NEAR(energy(1.08), kYoung * loose.cohesive_stretch * loose.cohesive_stretch / 6, 1e-9 * kYoung);
 }
 
-// The density around a particle that is off draws J, but a free surface, where there is less, does not stretch it.
+// The density around a particle draws J, but a free surface, where there is less of it, does not stretch it.
 TEST(MpmMaterials, WaterIsDrawnToTheDensityAroundItButNotBeyondRest) {
   auto water = make<Water<double, 3>>();
   water.relaxation = 1e9;  // at once

@@ -13,7 +13,7 @@
 namespace coppice::mpm {
 namespace {
 
-// What a step's kernels are: those of APIC, with the nodes' volumes where densities differ, and AFLIP's.
+// A step has the kernels of APIC, those with the nodes' volumes where densities differ, or AFLIP's.
 enum class Kernels { kApic, kApicWithVolumes, kAflip };
 constexpr std::array kAllKernels{Kernels::kApic, Kernels::kApicWithVolumes, Kernels::kAflip};
 
@@ -101,8 +101,7 @@ void expect_same_on(const char* device, int dim, int resolution, int particles_p
     if (error.code() != ErrorCode::kUnavailable || is_asked_for) throw;
     GTEST_SKIP() << error.what();
   }
-  for (const Kernels kernels : kAllKernels)
-    expect_same_on(gpu, kernels, dim, resolution, particles_per_cell);
+  for (const Kernels kernels : kAllKernels) expect_same_on(gpu, kernels, dim, resolution, particles_per_cell);
 }
 
 TEST(MpmSolver, GivesOnAnEmulatedGpuWhatItGivesOnTheCpu) { expect_same_on("simt", 2, 16); }

@@ -56,14 +56,15 @@ TEST(Aflip, KeepsBothMomentaOfATumblingBody) {
   expect_momenta_are_kept(3, -0.1);
 }
 
-// A square of jelly without weight whose halves start apart swings in its longest mode, free on all sides:
-// v = sin(pi x / length) at the start, in eight parts. Returns the share of its energy that it loses in a period, after two
-// in which what the parts' edges excite has died away.
+// A bar of jelly without weight swings along itself, free on all sides: v = sin(pi x / length) at the start,
+// in eight parts. Returns the share of its energy that it loses in a period, after two in which what the
+// parts' edges excite has died away.
 double lost_by_a_free_bar(const char* transfer, int cells_per_m, double cfl) {
   constexpr double kYoung_Pa = 1e5, kDensity = 1000, kLength_m = 1;
   const double period_s = 2 * kLength_m / std::sqrt(kYoung_Pa / kDensity);
   std::string text = fmt::format(
-      "dim = 2\ngravity = [0, 0]\n{}[domain]\nmin = [-0.75, -0.25]\nmax = [0.75, 0.25]\n[grid]\nresolution = {}\n"
+      "dim = 2\ngravity = [0, 0]\n{}[domain]\nmin = [-0.75, -0.25]\nmax = [0.75, 0.25]\n[grid]\nresolution = "
+      "{}\n"
       "[time]\nframe_dt_s = {}\ncfl = {}\nmax_dt_s = 1\n",
       transfer, cells_per_m * 3 / 2, period_s, cfl);
   constexpr int kParts = 8;
@@ -87,8 +88,10 @@ TEST(Aflip, DampsASwingingBarLessThanApic) {
     const double apic = lost_by_a_free_bar(kApic, cells, 0.4), aflip = lost_by_a_free_bar(kAflip, cells, 0.4);
     const double short_apic = lost_by_a_free_bar(kApic, cells, 0.05),
                  short_aflip = lost_by_a_free_bar(kAflip, cells, 0.05);
-    fmt::print("{} cells: of the energy APIC loses {:.4f} in a period, AFLIP {:.4f}; with short steps {:.4f}, {:.4f}\n",
-               cells, apic, aflip, short_apic, short_aflip);
+    fmt::print(
+        "{} cells: of the energy APIC loses {:.4f} in a period, AFLIP {:.4f}; with short steps {:.4f}, "
+        "{:.4f}\n",
+        cells, apic, aflip, short_apic, short_aflip);
     EXPECT_LE(aflip, 0.6 * apic);
     EXPECT_GE(aflip, -0.005);
   }

@@ -54,12 +54,15 @@ std::string layers(const char* below, const char* above, double frame_dt_s) {
                        material);
   };
   return fmt::format(
-      "dim = 2\n[domain]\nmax = [0.32, 0.64]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = {}\n[walls]\nall = "
+      "dim = 2\n[domain]\nmax = [0.32, 0.64]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = {}\n[walls]\nall "
+      "= "
       "\"slip\"\n{}{}",
       frame_dt_s, layer(0.08, below), layer(0.24, above));
 }
-constexpr const char* kHeavy = "material = \"water\"\nwater = { density_kg_m3 = 1000, bulk_modulus_Pa = 1e5 }\n";
-constexpr const char* kLight = "material = \"water\"\nwater = { density_kg_m3 = 800, bulk_modulus_Pa = 1e5 }\n";
+constexpr const char* kHeavy =
+    "material = \"water\"\nwater = { density_kg_m3 = 1000, bulk_modulus_Pa = 1e5 }\n";
+constexpr const char* kLight =
+    "material = \"water\"\nwater = { density_kg_m3 = 800, bulk_modulus_Pa = 1e5 }\n";
 constexpr const char* kSand = "material = \"sand\"\nsand = { density_kg_m3 = 1600 }\n";
 
 double mean_height(const ParticleSnapshot& s, uint32_t emitter) {
@@ -88,8 +91,8 @@ TEST(LayeredWater, OverturnsWhereTheHeavyLayerIsAbove) {
   wait_advance(*solver, 5);
   const ParticleSnapshot s = solver->wait_snapshot();
   const double light = mean_height(s, 0), heavy = mean_height(s, 1), all = 0.5 * (light + heavy);
-  fmt::print("after 10 s the light water is at {:.4f} m, the heavy at {:.4f} m, all at {:.4f} m\n", light, heavy,
-             all);
+  fmt::print("after 10 s the light water is at {:.4f} m, the heavy at {:.4f} m, all at {:.4f} m\n", light,
+             heavy, all);
   EXPECT_GT(light, heavy + 0.1);
   EXPECT_NEAR(all, 0.16, kVolumeError * 0.16);
 }
