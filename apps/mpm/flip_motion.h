@@ -134,8 +134,9 @@ COPPICE_INLINE float filled_around(const StepArguments<D>& a, const Particle& p,
 
 // Returns, per dt flip and mass, how much angular momentum comes from a particle that moves with the grid's
 // velocity v' alone and has an own one: v' x own v, in the sum over all particles. With m_i v_i written as
-// the sum over particles of m_p w (v_p + C_p (x_i - x_p)), that is the sum over a particle's nodes of w v_i' x
-// v_i, less v' x v and dx^2/4 of the gradients' columns' products: local, and the same in a frame that moves.
+// the sum over particles of m_p w (v_p + C_p (x_i - x_p)), that is the sum over a particle's nodes of w v_i'
+// x v_i, less v' x v and dx^2/4 of the gradients' columns' products: local, and the same in a frame that
+// moves.
 template <int D>
 COPPICE_INLINE Float4 excess_moment(const StepArguments<D>& a, const Particle& p, const SeenBefore<D>& seen) {
   using A = Attribute<D>;
