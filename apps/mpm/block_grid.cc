@@ -29,13 +29,17 @@ Node make_dense(const Node& block, int size) {
 }  // namespace
 
 template <int D>
-BlockGrid<D>::BlockGrid(IntrusivePtr<Device> device, const Vec3i& cells)
+BlockGrid<D>::BlockGrid(IntrusivePtr<Device> device, const Vec3i& cells, bool is_wide)
     : tree_(std::move(device), {.name = "mpm.grid"}),
       block_(make_block<D>(tree_, cells)),
       leaf_(make_dense<D>(block_, kBlockSize<D>)),
       tiles_(make_dense<D>(block_, kTileSize<D>).template place<NodeValue>("tile")),
       numbers_(make_dense<D>(block_, 1).template place<uint32_t>("number")),
       nodes_(leaf_.template place<NodeValue>("grid")) {
+  if (is_wide) {
+    tiles_before_ = make_dense<D>(block_, kTileSize<D>).template place<NodeValue>("tile_before");
+    nodes_before_ = leaf_.template place<NodeValue>("grid_before");
+  }
   tree_.freeze();
 }
 

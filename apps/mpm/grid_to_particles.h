@@ -2,8 +2,9 @@
 // update their deformation and stress.
 //
 // Device-clean. What limits the next time step, and whether particles must be sorted again, is found on the
-// way.
+// way. Wide nodes have a second value (solver_types.h), in a second tile behind the first.
 #pragma once
+#include "apps/mpm/flip_motion.h"
 #include "apps/mpm/particle_tile.h"
 #include "apps/mpm/settle_particle.h"
 
@@ -11,9 +12,8 @@ namespace coppice::mpm {
 
 // Copies the velocities a block's particles can see into one tile. A CPU's thread takes whole rows, a GPU's
 // single nodes: neighbours in a warp then read side by side, and none of a thread's reads waits for another.
-template <int D>
-COPPICE_INLINE void gather_velocities(const Read<NodeValue>& grid, const TileTeam<D>& block,
-                                      NodeValue* tile) {
+template <int D, class Team>
+COPPICE_INLINE void gather_velocities(const Read<NodeValue>& grid, const Team& block, NodeValue* tile) {
   constexpr int b = kBlockSize<D>, t = kTileSize<D>;
   const auto beside = [&](int ox, int oy, int oz) -> const NodeValue* {
     if constexpr (D == 3)
@@ -98,6 +98,32 @@ COPPICE_INLINE SmallMat<float, D> gather_particle(const StepArguments<D>& a, con
   return scaled;
 }
 
+// The same with wide nodes: the density is that of volumes, and the particle keeps a part of its own motion.
+template <int D>
+COPPICE_INLINE void gather_wide_particle(const StepArguments<D>& a, const Particle& p,
+                                         const std::int32_t* first, const NodeValue* tile,
+                                         const Surroundings& beside, BlockFindings& found) {
+  if (a.flip > 0.0f) {
+    const SeenBefore<D> seen = see_before<D>(a, p, first, tile);
+    gather_particle<D>(a, p, first, tile, 0.0f, found);
+    p[Attribute<D>::kStress] = seen.filled;
+    return keep_own_motion<D>(a, p, seen, beside, found);
+  }
+  const float filled = filled_around<D>(a, p, first, tile);
+  gather_particle<D>(a, p, first, tile, 0.0f, found);
+  p[Attribute<D>::kStress] = filled;
+  COPPICE_UNROLL for (int k = 0; k < (D == 2 ? 1 : 3); ++k) p[kOwnSpin<D> + k] = 0.0f;
+}
+
+// Returns the gradient that was gathered, and left as a part of the particle's affine motion.
+template <int D, bool kWide>
+COPPICE_INLINE SmallMat<float, D> gathered_gradient(const Particle& p) {
+  SmallMat<float, D> gradient{};
+  COPPICE_UNROLL for (int k = 0; k < D * D; ++k) gradient.m[k] = p[Attribute<D>::kAffine + k];
+  if constexpr (kWide) add_spin<D>(gradient, -1.0f, own_spin<D>(p));
+  return gradient;
+}
+
 // Materials that ask for it are told the density that gather_particle() has left.
 template <int D, class Material>
 COPPICE_INLINE MaterialResponse<float, D> respond(const Material& material, float dt, const Particle& p,
@@ -135,11 +161,11 @@ COPPICE_INLINE std::int32_t advance_particle(const Material& material, float dt,
 
 // Motion, deformation, plasticity and stress of a segment, which is of one material. On a CPU all particles
 // move before, and a loop over the rest vectorises; a GPU's thread does both for a particle, and reads its
-// gradient once.
-template <int D, class Material>
+// gradient once. Where nodes are wide all particles move before, or else the kernel would be too large.
+template <int D, bool kWide, class Material>
 COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& material,
                                     const Group<D>& group, std::int64_t begin, std::int64_t end,
-                                    const TileTeam<D>& block, const NodeValue* tile,
+                                    const TileTeam<D, kWide>& block, const NodeValue* tile,
                                     const Surroundings& beside, BlockFindings& found) {
   // The maximum is taken over the bits, which order like the floats as moduli are not negative: LLVM does not
   // vectorise a float maximum without permission to ignore NaN.
@@ -148,33 +174,35 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
   if (block.lanes() > 1) {
     for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
       const Particle p = particle(a, i);
-      const SmallMat<float, D> gradient =
-          gather_particle<D>(a, p, block.origin, tile, group.per_density, found);
-      if (beside.count(group)) settle_particle<D>(a, group, p, block.origin, block.number, beside, found);
-      if (beside.inner_walls != 0) stop_at_walls<D>(a, beside.inner_walls, p);
-      note(advance_particle<D>(material, a.dt, p, gradient));
+      if constexpr (kWide) {
+        note(advance_particle<D>(material, a.dt, p, gathered_gradient<D, kWide>(p)));
+      } else {
+        const SmallMat<float, D> gradient =
+            gather_particle<D>(a, p, block.origin, tile, group.per_density, found);
+        if (beside.count(group)) settle_particle<D>(a, group, p, block.origin, block.number, beside, found);
+        if (beside.inner_walls != 0) stop_at_walls<D>(a, beside.inner_walls, p);
+        note(advance_particle<D>(material, a.dt, p, gradient));
+      }
     }
   } else {
 #pragma clang loop vectorize(assume_safety) interleave_count(1)
     for (std::int64_t i = begin; i < end; ++i) {
       const Particle p = particle(a, i);
-      SmallMat<float, D> gradient{};
-      COPPICE_UNROLL for (int k = 0; k < D * D; ++k) gradient.m[k] = p[Attribute<D>::kAffine + k];
-      note(advance_particle<D>(material, a.dt, p, gradient));
+      note(advance_particle<D>(material, a.dt, p, gathered_gradient<D, kWide>(p)));
     }
   }
   const float modulus = __builtin_bit_cast(float, largest) / group.density;
   found.max_modulus = modulus > found.max_modulus ? modulus : found.max_modulus;
 }
 
-template <int D>
+template <int D, bool kWide>
 COPPICE_INLINE void advance_group(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
-                                  std::int64_t end, const TileTeam<D>& block, const NodeValue* tile,
+                                  std::int64_t end, const TileTeam<D, kWide>& block, const NodeValue* tile,
                                   const Surroundings& beside, BlockFindings& found) {
   if (begin == end) return;
   with_material(
       group, [&](const auto& material) __attribute__((always_inline)) {
-        advance_segment<D>(a, material, group, begin, end, block, tile, beside, found);
+        advance_segment<D, kWide>(a, material, group, begin, end, block, tile, beside, found);
       });
 }
 
@@ -185,8 +213,8 @@ COPPICE_INLINE void merge_maxima(float speed, float modulus, std::uint32_t* spee
   coppice_fetch_max_u32(modulus_bits, __builtin_bit_cast(std::uint32_t, modulus));
 }
 
-template <int D>
-COPPICE_INLINE void report(StepControl<D>* control, const TileTeam<D>& block, const BlockFindings& found,
+template <int D, class Team>
+COPPICE_INLINE void report(StepControl<D>* control, const Team& block, const BlockFindings& found,
                            float max_speed) {
   const float speed = std::sqrt(found.max_speed2);
   if (found.drifted) device::relaxed_store(&control->drifted, 1u);
@@ -206,33 +234,63 @@ COPPICE_INLINE void report(StepControl<D>* control, const TileTeam<D>& block, co
   coppice_fetch_max_u32(&control->max_modulus_bits, maxima[1]);
 }
 
+// `tile` has what the block's particles see of the grid.
+template <int D, bool kWide>
+COPPICE_INLINE void advance_block(const NodeValue* tile, const TileTeam<D, kWide>& block,
+                                  const StepArguments<D>& a) {
+  const std::uint32_t* starts = a.starts + block.number * a.n_groups;
+  BlockFindings found;
+  const Surroundings beside = surroundings<D>(a, block.origin);
+  if (kWide || block.lanes() == 1) {
+    const std::int64_t lane = block.lane(), lanes = block.lanes();
+    for (std::uint32_t g = 0; g < a.n_groups; ++g) {
+      const Group<D>& group = a.groups[g];
+      const std::int64_t begin = starts[g] + lane, end = starts[g + 1];
+      for (std::int64_t i = begin; i < end; i += lanes) {
+        if constexpr (kWide)
+          gather_wide_particle<D>(a, particle(a, i), block.origin, tile, beside, found);
+        else
+          gather_particle<D>(a, particle(a, i), block.origin, tile, group.per_density, found);
+      }
+      if (beside.count(group))
+        for (std::int64_t i = begin; i < end; i += lanes)
+          settle_particle<D>(a, group, particle(a, i), block.origin, block.number, beside, found);
+      if (beside.inner_walls != 0)
+        for (std::int64_t i = begin; i < end; i += lanes)
+          stop_at_walls<D>(a, beside.inner_walls, particle(a, i));
+    }
+  }
+  for (std::uint32_t g = 0; g < a.n_groups; ++g)
+    advance_group<D, kWide>(a, a.groups[g], starts[g], starts[g + 1], block, tile, beside, found);
+  block.barrier();  // the tile is no longer needed
+  report<D>(a.control, block, found, a.max_speed);
+}
+
+template <int D>
+COPPICE_INLINE bool has_particles(const StepArguments<D>& a, std::int64_t block_number) {
+  const std::uint32_t* starts = a.starts + block_number * a.n_groups;
+  return starts[0] != starts[a.n_groups];
+}
+
 template <int D>
 COPPICE_INLINE void grid_to_particles(const Read<NodeValue>& grid, const TileTeam<D>& block,
                                       const StepArguments<D>& a) {
-  if (a.control->stop) return;
-  const std::uint32_t* starts = a.starts + block.number * a.n_groups;
-  const std::int64_t begin = starts[0], end = starts[a.n_groups];
-  if (begin == end) return;
+  if (a.control->stop || !has_particles<D>(a, block.number)) return;
   auto* const tile = reinterpret_cast<NodeValue*>(block.fast);
   gather_velocities<D>(grid, block, tile);
   block.barrier();
-  BlockFindings found;
-  const Surroundings beside = surroundings<D>(a, block.origin);
-  if (block.lanes() == 1) {
-    for (std::uint32_t g = 0; g < a.n_groups; ++g) {
-      for (std::int64_t i = starts[g]; i < starts[g + 1]; ++i)
-        gather_particle<D>(a, particle(a, i), block.origin, tile, a.groups[g].per_density, found);
-      if (!beside.count(a.groups[g])) continue;
-      for (std::int64_t i = starts[g]; i < starts[g + 1]; ++i)
-        settle_particle<D>(a, a.groups[g], particle(a, i), block.origin, block.number, beside, found);
-    }
-    if (beside.inner_walls != 0)
-      for (std::int64_t i = begin; i < end; ++i) stop_at_walls<D>(a, beside.inner_walls, particle(a, i));
-  }
-  for (std::uint32_t g = 0; g < a.n_groups; ++g)
-    advance_group<D>(a, a.groups[g], starts[g], starts[g + 1], block, tile, beside, found);
-  block.barrier();  // the tile is no longer needed
-  report<D>(a.control, block, found, a.max_speed);
+  advance_block<D, false>(tile, block, a);
+}
+
+template <int D>
+COPPICE_INLINE void grid_to_particles_wide(const Read<NodeValue>& grid, const Read<NodeValue>& grid_before,
+                                           const TileTeam<D, true>& block, const StepArguments<D>& a) {
+  if (a.control->stop || !has_particles<D>(a, block.number)) return;
+  auto* const tile = reinterpret_cast<NodeValue*>(block.fast);
+  gather_velocities<D>(grid, block, tile);
+  gather_velocities<D>(grid_before, block, tile + kTileNodes<D>);
+  block.barrier();
+  advance_block<D, true>(tile, block, a);
 }
 
 }  // namespace coppice::mpm

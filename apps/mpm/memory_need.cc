@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "apps/mpm/scene_setup.h"
 #include "apps/mpm/solver_types.h"
 #include "apps/output/size_text.h"
 #include "core/error.h"
@@ -28,7 +29,8 @@ double device_need(const scene::SceneConfig& scene, double particles) {
     cells += particles / static_cast<double>(scene.emitters.size()) / e.particles_per_cell;
   // A cube of the same volume reaches one and a half blocks further along each axis.
   const double side_blocks = std::pow(cells, 1.0 / D) / kBlockSize<D> + 1.5;
-  const double block_bytes = (block_nodes + tile_nodes) * sizeof(NodeValue) + 64;
+  const double values = has_wide_nodes(scene) ? 2 : 1;
+  const double block_bytes = values * (block_nodes + tile_nodes) * sizeof(NodeValue) + 64;
   return particles * particle_bytes + std::pow(side_blocks, D) * block_bytes;
 }
 

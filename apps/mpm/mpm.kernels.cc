@@ -23,6 +23,23 @@ COPPICE_KERNEL_2D_3D(grid_to_particles, Read<NodeValue> grid, TileTeam<D> block,
   mpm::grid_to_particles<D>(grid, block, a);
 }
 
+// The same for wide nodes.
+COPPICE_KERNEL_2D_3D(particles_to_grid_wide, Write<NodeValue> tiles, Write<NodeValue> tiles_before,
+                     WideScatterTeam<D> block, StepArguments<D> a) {
+  mpm::particles_to_grid_wide<D>(tiles, tiles_before, block, a);
+}
+
+COPPICE_KERNEL_2D_3D(update_grid_wide, Read<NodeValue> tiles, Read<NodeValue> tiles_before,
+                     Write<NodeValue> grid, Write<NodeValue> grid_before, BlockTeam<D> block,
+                     StepArguments<D> a) {
+  mpm::update_grid_wide<D>(tiles, tiles_before, grid, grid_before, block, a);
+}
+
+COPPICE_KERNEL_2D_3D(grid_to_particles_wide, Read<NodeValue> grid, Read<NodeValue> grid_before,
+                     WideTileTeam<D> block, StepArguments<D> a) {
+  mpm::grid_to_particles_wide<D>(grid, grid_before, block, a);
+}
+
 COPPICE_KERNEL_2D_3D(begin_step, Item, StepArguments<D> a) { mpm::begin_step<D>(a); }
 
 COPPICE_KERNEL_2D_3D(finish_step, Item, StepArguments<D> a) { mpm::finish_step<D>(a); }

@@ -126,6 +126,35 @@ COPPICE_INLINE void update_grid(const Read<NodeValue>& tiles, const Write<NodeVa
   }
 }
 
+// The same for wide nodes. The second value becomes the velocity before forces, of the same mass, and the
+// share of the cell that is filled.
+template <int D>
+COPPICE_INLINE void update_grid_wide(const Read<NodeValue>& tiles, const Read<NodeValue>& tiles_before,
+                                     const Write<NodeValue>& grid, const Write<NodeValue>& grid_before,
+                                     const BlockTeam<D>& block, const StepArguments<D>& a) {
+  if (a.control->stop) return;
+  constexpr int b = kBlockSize<D>;
+  NodeValue *const out = grid.data(block), *const before = grid_before.data(block);
+  const auto update = [&](int n, Float4 momentum, Float4 momentum_before) {
+    update_node<D>(a, block, n / b / b, n / b % b, n % b, momentum, out + n);
+    const float mass = momentum[3], filled = momentum_before[3];
+    Float4 value = momentum_before * (mass > 1e-37f ? 1.0f / mass : 0.0f);
+    value[3] = filled;
+    store(before + n, value);
+  };
+  if (block.lanes() == 1) {
+    NodeValue sum[kBlockNodes<D>], sum_before[kBlockNodes<D>];
+    sum_tiles<D>(tiles, block, sum);
+    sum_tiles<D>(tiles_before, block, sum_before);
+    for (int n = 0; n < kBlockNodes<D>; ++n) update(n, load(sum + n), load(sum_before + n));
+    return;
+  }
+  for (int n = static_cast<int>(block.lane()); n < kBlockNodes<D>; n += static_cast<int>(block.lanes())) {
+    const int i = n / b / b, j = n / b % b, k = n % b;
+    update(n, sum_at<D>(tiles, block, i, j, k), sum_at<D>(tiles_before, block, i, j, k));
+  }
+}
+
 // Sets the colliders' poses at a time; from those at the beginning of their motions no error accumulates.
 template <int D>
 COPPICE_INLINE void move_colliders(const StepControl<D>& control, ColliderState<D>* to, double time_s) {

@@ -26,9 +26,11 @@ template <int D>
 inline constexpr int kBlockNodes =
     D == 3 ? kBlockSize<D>* kBlockSize<D>* kBlockSize<D> : kBlockSize<D>* kBlockSize<D>;
 
-// The loops' item: a block whose threads share a tile in fast memory.
+// The loops' item: a block whose threads share a tile in fast memory, or two of wide nodes.
+template <int D, bool kWide = false>
+using TileTeam = BlockTeam<D, (kWide ? 2 : 1) * sizeof(NodeValue) * kTileNodes<D>>;
 template <int D>
-using TileTeam = BlockTeam<D, sizeof(NodeValue) * kTileNodes<D>>;
+using WideTileTeam = TileTeam<D, true>;
 
 // One particle's attributes. On a GPU its stride is a fresh value: a thread would else keep the addresses of
 // all attributes, 70 registers, through a loop over few particles.

@@ -18,11 +18,11 @@ template <int D>
 inline constexpr int kAllTileCells =
     D == 3 ? kTileCells<D>* kTileCells<D>* kTileCells<D> : kTileCells<D>* kTileCells<D>;
 
-// A thread block keeps this in fast memory while it scatters.
-template <int D>
+// A thread block keeps this in fast memory while it scatters. Wide nodes have two values.
+template <int D, bool kWide = false>
 struct ScatterMemory {
   static constexpr std::int64_t kMostParticles = 1024;  // that are put in order at a time
-  NodeValue tile[kTileNodes<D>];
+  NodeValue tile[(kWide ? 2 : 1) * kTileNodes<D>];
   std::uint32_t counts[kAllTileCells<D>];  // particles of a cell
   std::uint32_t starts[kAllTileCells<D>];  // in `order`
   std::uint32_t filled[kAllTileCells<D>];  // numbers of the cells that have particles, in any order
@@ -30,17 +30,25 @@ struct ScatterMemory {
   std::uint32_t places[kMostParticles];  // of each particle: its cell, and its place among the cell's
   std::uint16_t order[kMostParticles];   // particles, by cell
 };
+template <int D, bool kWide = false>
+using ScatterTeam = BlockTeam<D, sizeof(ScatterMemory<D, kWide>)>;
 template <int D>
-using ScatterTeam = BlockTeam<D, sizeof(ScatterMemory<D>)>;
+using WideScatterTeam = ScatterTeam<D, true>;
 
 // All particles of a group share this. It is read once: a store to the tile may change anything in memory.
 struct Scattered {
-  float mass;  // kg
-  float push;  // -dt V 4/dx^2
+  float mass;     // kg
+  float push;     // -dt V 4/dx^2
+  float counted;  // goes to the nodes' fourth number: the mass, or the share of a cell
 };
 template <int D>
 COPPICE_INLINE Scattered scattered(const StepArguments<D>& a, const Group<D>& group) {
-  return {group.mass, -a.dt * group.volume * 4.0f * a.inv_dx * a.inv_dx};
+  return {group.mass, -a.dt * group.volume * 4.0f * a.inv_dx * a.inv_dx, group.mass};
+}
+// The same for the nodes' second values: no forces, and volume instead of mass.
+template <int D>
+COPPICE_INLINE Scattered scattered_before(const Group<D>& group) {
+  return {group.mass, 0.0f, group.cell_share};
 }
 
 // Calls add(ix, iy, iz, value) for each node of a particle's stencil, (ix, iy, iz) from its base, with the
@@ -48,15 +56,15 @@ COPPICE_INLINE Scattered scattered(const StepArguments<D>& a, const Group<D>& gr
 template <int D, class Add>
 COPPICE_INLINE void scatter_particle(const StepArguments<D>& a, const Scattered& group, const Particle& p,
                                      const TileStencil<D>& s, Add&& add) {
-  const float mass = group.mass, push = group.push;
+  const float mass = group.mass, push = group.push, counted = group.counted;
   Float4 affine[3];  // per axis (x, y, z of the tile): momentum per cell of distance
   affine[0] = Float4{0, 0, 0, 0};
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k)
     affine[3 - D + k] = (mass * affine_column<D>(p, k) + push * stress_column<D>(p, k)) * a.dx;
   constexpr int v = Attribute<D>::kVelocity;
-  const Float4 still = D == 3 ? Float4{mass * p[v], mass * p[v + 1], mass * p[v + D - 1], mass}
-                              : Float4{mass * p[v], mass * p[v + 1], 0.0f, mass};
+  const Float4 still = D == 3 ? Float4{mass * p[v], mass * p[v + 1], mass * p[v + D - 1], counted}
+                              : Float4{mass * p[v], mass * p[v + 1], 0.0f, counted};
   constexpr int nx = D == 3 ? 3 : 1;
   COPPICE_UNROLL
   for (int ix = 0; ix < nx; ++ix) {
@@ -89,6 +97,26 @@ COPPICE_INLINE void scatter_alone(const StepArguments<D>& a, const Scattered& gr
   }
 }
 
+// The same of second values without momentum, which only AFLIP needs.
+template <int D>
+COPPICE_INLINE void scatter_shares(const StepArguments<D>& a, float share, std::int64_t begin,
+                                   std::int64_t end, const std::int32_t* first, NodeValue* tile) {
+  constexpr int nx = D == 3 ? 3 : 1;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const TileStencil<D> s = tile_stencil<D>(particle(a, i), a.inv_dx, first);
+    NodeValue* const base = tile + tile_index<D>(s.base[0], s.base[1], s.base[2]);
+    COPPICE_UNROLL
+    for (int ix = 0; ix < nx; ++ix) {
+      COPPICE_UNROLL
+      for (int iy = 0; iy < 3; ++iy) {
+        const float w_xy = share * (D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy]);
+        COPPICE_UNROLL
+        for (int iz = 0; iz < 3; ++iz) base[tile_index<D>(ix, iy, iz)].v[3] += w_xy * s.w[2][iz];
+      }
+    }
+  }
+}
+
 template <int D>
 COPPICE_INLINE std::uint32_t cell_number(const int (&base)[3]) {
   constexpr int n = kTileCells<D>;
@@ -101,9 +129,9 @@ COPPICE_INLINE TileNode first_node(std::uint32_t cell) {
 }
 
 // Puts particles [begin, begin + n) in order of their cells. Threads meet before and behind it.
-template <int D>
+template <int D, bool kWide>
 COPPICE_INLINE void order_by_cell(const StepArguments<D>& a, std::int64_t begin, int n,
-                                  const ScatterTeam<D>& block, ScatterMemory<D>& memory) {
+                                  const ScatterTeam<D, kWide>& block, ScatterMemory<D, kWide>& memory) {
   const int lane = static_cast<int>(block.lane()), lanes = static_cast<int>(block.lanes());
   for (int cell = lane; cell < kAllTileCells<D>; cell += lanes) memory.counts[cell] = 0;
   if (lane == 0) memory.n_filled = memory.n_ordered = 0;
@@ -135,11 +163,12 @@ COPPICE_INLINE float given_by(std::uint32_t warp_lane, float own) {
                             coppice_shuffle_u32(~0u, __builtin_bit_cast(std::uint32_t, own), warp_lane));
 }
 
-// A GPU's way. Two threads, neighbours in a warp, have a cell: every other of its particles each.
-template <int D>
+// A GPU's way, for particles from `begin` on that were put in order. Two threads, neighbours in a warp, have
+// a cell: every other of its particles each.
+template <int D, bool kWide>
 COPPICE_INLINE void scatter_together(const StepArguments<D>& a, const Scattered& group, std::int64_t begin,
-                                     int n, const ScatterTeam<D>& block, ScatterMemory<D>& memory) {
-  order_by_cell<D>(a, begin, n, block, memory);
+                                     const ScatterTeam<D, kWide>& block,
+                                     const ScatterMemory<D, kWide>& memory, NodeValue* tile) {
   const std::uint32_t shares = 2 * memory.n_filled, lane = block.lane(), warp_lane = coppice_warp_lane();
   for (std::uint32_t first = 0; first < shares; first += block.lanes()) {
     const std::uint32_t share = first + lane;
@@ -157,7 +186,7 @@ COPPICE_INLINE void scatter_together(const StepArguments<D>& a, const Scattered&
         });
       }
     }
-    NodeValue* const to = memory.tile + tile_index<D>(base.at[0], base.at[1], base.at[2]);
+    NodeValue* const to = tile + tile_index<D>(base.at[0], base.at[1], base.at[2]);
     COPPICE_UNROLL
     for (int node = 0; node < kStencilNodes<D>; ++node) {
       Float4 sum = sums[node];
@@ -169,6 +198,33 @@ COPPICE_INLINE void scatter_together(const StepArguments<D>& a, const Scattered&
   }
 }
 
+// A GPU's block of threads: the tile in fast memory goes to `out`, that of second values to `before`.
+template <int D, bool kWide>
+COPPICE_INLINE void scatter_block(NodeValue* out, NodeValue* before, const std::uint32_t* starts,
+                                  const ScatterTeam<D, kWide>& block, const StepArguments<D>& a) {
+  auto& memory = *reinterpret_cast<ScatterMemory<D, kWide>*>(block.fast);
+  const int lane = static_cast<int>(block.lane()), lanes = static_cast<int>(block.lanes());
+  constexpr int nodes = kTileNodes<D>;
+  for (int n = lane; n < (kWide ? 2 : 1) * nodes; n += lanes) store(memory.tile + n, Float4{0, 0, 0, 0});
+  for (std::uint32_t g = 0; g < a.n_groups; ++g) {
+    const Scattered group = scattered(a, a.groups[g]);
+    const std::int64_t end = starts[g + 1];
+    constexpr std::int64_t most = ScatterMemory<D, kWide>::kMostParticles;
+    for (std::int64_t begin = starts[g]; begin < end; begin += most) {
+      order_by_cell<D, kWide>(a, begin, static_cast<int>(end - begin < most ? end - begin : most), block,
+                              memory);
+      scatter_together<D, kWide>(a, group, begin, block, memory, memory.tile);
+      if constexpr (kWide)
+        scatter_together<D, kWide>(a, scattered_before(a.groups[g]), begin, block, memory,
+                                   memory.tile + nodes);
+    }
+  }
+  for (int n = lane; n < nodes; n += lanes) {
+    store(out + n, load(memory.tile + n));
+    if constexpr (kWide) store(before + n, load(memory.tile + nodes + n));
+  }
+}
+
 template <int D>
 COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const ScatterTeam<D>& block,
                                       const StepArguments<D>& a) {
@@ -176,24 +232,31 @@ COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const Scatt
   const std::uint32_t* starts = a.starts + block.number * a.n_groups;
   if (starts[0] == starts[a.n_groups]) return;  // its tile has been zero since activation
   NodeValue* const out = tiles.data(block);
-  if (block.lanes() == 1) {
-    __builtin_memset(out, 0, sizeof(NodeValue) * kTileNodes<D>);
-    for (std::uint32_t g = 0; g < a.n_groups; ++g)
-      scatter_alone<D>(a, scattered(a, a.groups[g]), starts[g], starts[g + 1], block.origin, out);
-    return;
-  }
-  auto& memory = *reinterpret_cast<ScatterMemory<D>*>(block.fast);
-  const int lane = static_cast<int>(block.lane()), lanes = static_cast<int>(block.lanes());
-  for (int n = lane; n < kTileNodes<D>; n += lanes) store(memory.tile + n, Float4{0, 0, 0, 0});
+  if (block.lanes() > 1) return scatter_block<D, false>(out, nullptr, starts, block, a);
+  __builtin_memset(out, 0, sizeof(NodeValue) * kTileNodes<D>);
+  for (std::uint32_t g = 0; g < a.n_groups; ++g)
+    scatter_alone<D>(a, scattered(a, a.groups[g]), starts[g], starts[g + 1], block.origin, out);
+}
+
+// The same with second values of the nodes, where AFLIP or volumes are asked for.
+template <int D>
+COPPICE_INLINE void particles_to_grid_wide(const Write<NodeValue>& tiles,
+                                           const Write<NodeValue>& tiles_before,
+                                           const ScatterTeam<D, true>& block, const StepArguments<D>& a) {
+  if (a.control->stop) return;
+  const std::uint32_t* starts = a.starts + block.number * a.n_groups;
+  if (starts[0] == starts[a.n_groups]) return;
+  NodeValue *const out = tiles.data(block), *const before = tiles_before.data(block);
+  if (block.lanes() > 1) return scatter_block<D, true>(out, before, starts, block, a);
+  __builtin_memset(out, 0, sizeof(NodeValue) * kTileNodes<D>);
+  __builtin_memset(before, 0, sizeof(NodeValue) * kTileNodes<D>);
   for (std::uint32_t g = 0; g < a.n_groups; ++g) {
-    const Scattered group = scattered(a, a.groups[g]);
-    const std::int64_t end = starts[g + 1];
-    constexpr std::int64_t most = ScatterMemory<D>::kMostParticles;
-    for (std::int64_t begin = starts[g]; begin < end; begin += most)
-      scatter_together<D>(a, group, begin, static_cast<int>(end - begin < most ? end - begin : most), block,
-                          memory);
+    scatter_alone<D>(a, scattered(a, a.groups[g]), starts[g], starts[g + 1], block.origin, out);
+    if (a.flip > 0.0f)
+      scatter_alone<D>(a, scattered_before(a.groups[g]), starts[g], starts[g + 1], block.origin, before);
+    else
+      scatter_shares<D>(a, a.groups[g].cell_share, starts[g], starts[g + 1], block.origin, before);
   }
-  for (int n = lane; n < kTileNodes<D>; n += lanes) store(out + n, load(memory.tile + n));
 }
 
 }  // namespace coppice::mpm

@@ -60,7 +60,7 @@ Clay<float, D> make_clay(const Parameters& p) {
 // their depth within 2 % for 20 s with anything from 0.02 to 1; noise of the pressure is least with 0.3.
 constexpr double kRelaxedPerCell = 0.3;
 
-// Mass at a node tells how full the space is if all there is has the same density.
+// Mass at a node tells how full the space is if all there is has the same density. Else volumes are added up.
 bool is_of_one_density(const scene::SceneConfig& scene) {
   const auto density = [&](const scene::Emitter& e) {
     return scene::density_kg_m3(scene.materials[static_cast<size_t>(e.material_id)]);
@@ -75,6 +75,12 @@ Vec3d grid_origin(const scene::SceneConfig& scene) {
   return scene.domain.min - Vec3d::Constant(kPad * scene.dx_m());
 }
 
+bool has_wide_nodes(const scene::SceneConfig& scene) {
+  const bool has_water = std::ranges::any_of(
+      scene.emitters, [](const scene::Emitter& e) { return e.material == scene::MaterialKind::kWater; });
+  return scene.solver.transfer == scene::Transfer::kAflip || (has_water && !is_of_one_density(scene));
+}
+
 template <int D>
 Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e, double volume_factor) {
   const scene::MaterialParameters& m = scene.materials[static_cast<size_t>(e.material_id)];
@@ -83,6 +89,7 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e, do
   g.density = static_cast<float>(scene::density_kg_m3(m));
   g.volume = static_cast<float>(volume_factor * std::pow(scene.dx_m(), D) / e.particles_per_cell);
   g.mass = g.density * g.volume;
+  g.cell_share = static_cast<float>(1.0 / e.particles_per_cell);
   g.jelly = Jelly<float, D>::from_young(static_cast<float>(e.jelly.youngs_modulus_Pa),
                                         static_cast<float>(e.jelly.poisson_ratio));
   g.snow = Snow<float, D>::from_young(static_cast<float>(e.snow.youngs_modulus_Pa),
@@ -94,7 +101,7 @@ Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& e, do
   g.water.gamma = static_cast<float>(e.water.gamma);
   g.water.tension = static_cast<float>(e.water.tension);
   g.water.viscosity = static_cast<float>(e.water.viscosity_Pa_s);
-  if (g.kind == MaterialKind::kWater && is_of_one_density(scene)) {
+  if (g.kind == MaterialKind::kWater) {
     // A cell that is full of these particles is at rest, whatever their masses were scaled by.
     g.per_density = static_cast<float>(1 / (volume_factor * g.density * std::pow(scene.dx_m(), D)));
     g.water.relaxation = static_cast<float>(kRelaxedPerCell * scene::sound_speed_m_s(m) / scene.dx_m());
@@ -131,6 +138,7 @@ void set_geometry(const scene::SceneConfig& scene, StepArguments<D>& a) {
     a.walls[2 * axis + 1] = scene.walls.sides[static_cast<size_t>(2 * axis + 1)];
   }
   a.wall_friction = static_cast<float>(scene.walls.friction);
+  a.flip = scene.solver.transfer == scene::Transfer::kAflip ? static_cast<float>(scene.solver.flip) : 0.0f;
 }
 
 void require_few_colliders(const scene::SceneConfig& scene) {

@@ -17,6 +17,9 @@ SmallVec<float, D> small(const Vec3d& v) {
   return s;
 }
 
+// Returns whether the scene's transfers need a second value at each node (solver_types.h).
+bool has_wide_nodes(const scene::SceneConfig& scene);
+
 // A particle's volume is `volume_factor` times its share of a cell.
 template <int D>
 Group<D> make_group(const scene::SceneConfig& scene, const scene::Emitter& emitter, double volume_factor);

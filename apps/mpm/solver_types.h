@@ -34,6 +34,9 @@ struct alignas(16) NodeValue {
   float v[4];
 };
 static_assert(sizeof(NodeValue) == 16);
+// In scenes with AFLIP, and with water among materials of other densities, nodes are wide: they have a second
+// NodeValue with momentum (kg m/s), later velocity (m/s), before the step's forces, and the share of the
+// node's cell that material takes at rest.
 
 // Struct of arrays: attribute a of particle i is base[a * stride + i]. Lengths in floats.
 struct ParticleArrays {
@@ -63,6 +66,7 @@ struct Group {
   float mass;         // kg, per particle
   float volume;       // m^3 (m^2 in 2-D), undeformed, per particle
   float density;      // kg/m^3
+  float cell_share;   // of a cell, per particle: 1 / particles per cell
   float per_density;  // 1 / (density times a cell's volume) where the density around particles counts, or 0
   Jelly<float, D> jelly;
   Snow<float, D> snow;
@@ -174,6 +178,7 @@ struct StepArguments {
   float dt;               // s
   float max_speed;        // m/s; a faster particle sets too_fast, a faster wave too_stiff
   float gravity[3];       // m/s^2
+  float flip;             // share of its own motion that a particle keeps; 0: APIC
   std::int32_t cells[3];  // that cover the domain, per axis: nodes from kPad + cells on are not in it
   // The walls stand at node kPad and, where the domain's side is no whole number of cells, between nodes,
   // `high_wall` nodes from node 0.

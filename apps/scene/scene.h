@@ -23,12 +23,14 @@ namespace coppice::scene {
 
 enum class EmitterShape { kSphere, kBox, kCylinder, kMesh };
 enum class ColorBy { kMaterial, kEmitter, kSpeed, kVolumeRatio, kPressure, kVonMises };
+enum class Transfer { kApic, kAflip };
 enum class Colormap { kViridis, kInferno, kTurbo, kGray };
 
 std::span<const std::string_view> enum_names(EmitterShape);
 std::span<const std::string_view> enum_names(ColliderShape);
 std::span<const std::string_view> enum_names(ColorBy);
 std::span<const std::string_view> enum_names(Colormap);
+std::span<const std::string_view> enum_names(Transfer);
 
 // A box of space with walls; z is 0 to 0 in 2-D.
 struct Domain {
@@ -47,6 +49,12 @@ struct Time {
   double frame_dt_s = 0.0;  // filled: 1 / fps unless given
   double cfl = 0.4;         // cells that a particle or a sound wave may cross in one step, at most
   double max_dt_s = 1.0e-3;
+};
+
+// How particles and grid exchange motion (docs/materials.md, Damping).
+struct SolverKeys {
+  Transfer transfer = Transfer::kApic;
+  double flip = 0.99;  // aflip: share of its own motion that a particle keeps, per step
 };
 
 struct Walls {
@@ -188,6 +196,7 @@ struct SceneConfig {
   Domain domain;
   Grid grid;
   Time time;
+  SolverKeys solver;
   Walls walls;
   std::vector<Emitter> emitters;
   std::vector<Collider> colliders;

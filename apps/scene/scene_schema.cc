@@ -59,6 +59,18 @@ Schema<Time> time_schema() {
   return schema;
 }
 
+Schema<SolverKeys> solver_schema() {
+  Schema<SolverKeys> schema("How the solver works.");
+  schema
+      .field("transfer", &SolverKeys::transfer,
+             "how particles and grid exchange motion: `apic` damps what is a few cells wide, `aflip` hardly "
+             "does, and costs more; docs/materials.md has how much")
+      .field("flip", &SolverKeys::flip,
+             "share of the motion that the grid is too coarse for which a particle keeps in each step",
+             {.bounds = between(0.0, 1.0), .only_if = {"transfer", {"aflip"}}});
+  return schema;
+}
+
 Schema<Walls> walls_schema() {
   Schema<Walls> schema(
       "What the domain's sides do to the material: `stick` holds it, `slip` lets it slide along but not "
@@ -115,9 +127,9 @@ Schema<JellyParameters> jelly_schema() {
 
 Schema<WaterParameters> water_schema() {
   Schema<WaterParameters> schema(
-      "Water: weakly compressible. Its pressure follows from the density around a particle, so that "
-      "water keeps its volume over any time, where all materials of a scene have one density. Where they "
-      "have several, it follows from the motion alone, and a pool sinks by about a percent a second.");
+      "Water: weakly compressible. Its pressure follows from how full the space around a particle is, so "
+      "that "
+      "water keeps its volume over any time, also beside materials of other densities.");
   add_density(schema)
       .field("bulk_modulus_Pa", &WaterParameters::bulk_modulus_Pa, kStiffnessDoc,
              {.unit = "Pa", .bounds = between(1.0, 1.0e12)})
@@ -126,10 +138,11 @@ Schema<WaterParameters> water_schema() {
       .field("viscosity_Pa_s", &WaterParameters::viscosity_Pa_s,
              "Newtonian viscosity; a large one makes the time step shrink with the square of the cells",
              {.unit = "Pa s", .bounds = between(0.0, 1.0e9)})
-      .field(
-          "tension", &WaterParameters::tension,
-          "share of the negative pressure that holds stretched water together; with 0 a splash falls apart",
-          {.bounds = between(0.0, 1.0)});
+      .field("tension", &WaterParameters::tension,
+             "share of the negative pressure that holds stretched water together; with 0 a splash falls "
+             "apart where it is "
+             "stretched by 0.06",
+             {.bounds = between(0.0, 1.0)});
   return schema;
 }
 
@@ -458,6 +471,10 @@ std::span<const string_view> enum_names(ColorBy) {
                                                      "volume_ratio", "pressure", "von_mises"};
   return kNames;
 }
+std::span<const string_view> enum_names(Transfer) {
+  static constexpr std::array<string_view, 2> kNames{"apic", "aflip"};
+  return kNames;
+}
 std::span<const string_view> enum_names(Colormap) {
   static constexpr std::array<string_view, 4> kNames{"viridis", "inferno", "turbo", "gray"};
   return kNames;
@@ -480,6 +497,7 @@ Schema<SceneConfig> scene_schema() {
       .table("domain", &SceneConfig::domain, domain_schema())
       .table("grid", &SceneConfig::grid, grid_schema())
       .table("time", &SceneConfig::time, time_schema())
+      .table("solver", &SceneConfig::solver, solver_schema())
       .table("walls", &SceneConfig::walls, walls_schema())
       .tables("emitter", &SceneConfig::emitters, emitter_schema())
       .tables("collider", &SceneConfig::colliders, collider_schema())

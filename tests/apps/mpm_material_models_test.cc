@@ -505,8 +505,36 @@ TEST(MpmMaterials, WaterHasTaitPressure) {
   }
   auto loose = water;
   loose.tension = 0;
-  EXPECT_EQ(loose.pressure(1.05), 0.0);
+  EXPECT_EQ(loose.pressure(1 + loose.cohesive_stretch), 0.0);
+  EXPECT_EQ(loose.pressure(1.08), 0.0);
   EXPECT_GT(loose.pressure(0.95), 0.0);
+}
+
+// Without tension it holds as the equation of state does at first, then it tears. The energy is the work.
+TEST(MpmMaterials, WaterWithoutTensionHoldsUntilItIsTorn) {
+  auto loose = make<Water<double, 3>>();
+  loose.tension = 0;
+  EXPECT_NEAR(loose.pressure(1 + 1e-6), -kYoung * 1e-6, kYoung * 1e-10);
+  EXPECT_LT(loose.pressure(1 + loose.cohesive_stretch / 2), 0.99 * loose.pressure(1.01));
+  const auto energy = [&](double j) { return loose.energy(identity<double, 3>(), j); };
+  for (const double j : {0.98, 1.005, 1.02, 1.04, 1.055, 1.07})
+    EXPECT_NEAR((energy(j + 1e-6) - energy(j - 1e-6)) / 2e-6, -loose.pressure(j), 1e-4 * kYoung * 1e-2) << j;
+  EXPECT_NEAR(energy(1.08), kYoung * loose.cohesive_stretch * loose.cohesive_stretch / 6, 1e-9 * kYoung);
+}
+
+// The density around a particle draws J, but a free surface, where there is less of it, does not stretch it.
+TEST(MpmMaterials, WaterIsDrawnToTheDensityAroundItButNotBeyondRest) {
+  auto water = make<Water<double, 3>>();
+  water.relaxation = 1e9;  // at once
+  const auto drawn = [&](double j, double density) {
+    return water.advance(identity<double, 3>(), j, SmallMat<double, 3>{}, 1.0, density).scalar;
+  };
+  EXPECT_NEAR(drawn(1.0, 1.25), 0.8, 1e-12);
+  EXPECT_NEAR(drawn(0.8, 1.0 / 0.9), 0.9, 1e-12);
+  EXPECT_NEAR(drawn(1.05, 1.0 / 1.02), 1.02, 1e-12);
+  EXPECT_NEAR(drawn(0.9, 0.5), 1.0, 1e-12);
+  EXPECT_NEAR(drawn(1.0, 0.5), 1.0, 1e-12);
+  EXPECT_NEAR(drawn(1.02, 0.5), 1.02, 1e-12);
 }
 
 TEST(MpmMaterials, WaterNeverLeavesItsVolumeRange) {

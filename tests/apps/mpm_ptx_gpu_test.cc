@@ -35,6 +35,10 @@ TEST_F(MpmPtx, EveryKernelAssembles) {
        wide2 = block2.dense({12, 12});
   Field<NodeValue> grid3 = leaf3.place<NodeValue>("grid"), tiles3 = wide3.place<NodeValue>("tiles");
   Field<NodeValue> grid2 = leaf2.place<NodeValue>("grid"), tiles2 = wide2.place<NodeValue>("tiles");
+  Field<NodeValue> before3 = leaf3.place<NodeValue>("grid_before"),
+                   before2 = leaf2.place<NodeValue>("grid_before"),
+                   tiles_before3 = wide3.place<NodeValue>("tiles_before"),
+                   tiles_before2 = wide2.place<NodeValue>("tiles_before");
   Field<uint32_t> number3 = block3.place<uint32_t>("number"), number2 = block2.place<uint32_t>("number");
   const StepArguments<3> a3{};
   const StepArguments<2> a2{};
@@ -46,6 +50,12 @@ TEST_F(MpmPtx, EveryKernelAssembles) {
   add(particles_to_grid_3d, over(leaf3), tiles3, a3), add(particles_to_grid_2d, over(leaf2), tiles2, a2);
   add(update_grid_3d, over(leaf3), tiles3, grid3, a3), add(update_grid_2d, over(leaf2), tiles2, grid2, a2);
   add(grid_to_particles_3d, over(leaf3), grid3, a3), add(grid_to_particles_2d, over(leaf2), grid2, a2);
+  add(particles_to_grid_wide_3d, over(leaf3), tiles3, tiles_before3, a3),
+      add(particles_to_grid_wide_2d, over(leaf2), tiles2, tiles_before2, a2);
+  add(update_grid_wide_3d, over(leaf3), tiles3, tiles_before3, grid3, before3, a3),
+      add(update_grid_wide_2d, over(leaf2), tiles2, tiles_before2, grid2, before2, a2);
+  add(grid_to_particles_wide_3d, over(leaf3), grid3, before3, a3),
+      add(grid_to_particles_wide_2d, over(leaf2), grid2, before2, a2);
   add(activate_home_3d, range(9), leaf3.topology(), particles, 1.0f),
       add(activate_home_2d, range(9), leaf2.topology(), particles, 1.0f);
   add(activate_reach_3d, over(leaf3), leaf3.topology()),

@@ -98,6 +98,13 @@ TEST(Scene, LetsOneSideDifferFromTheOthers) {
             "usage: scenes/a.toml:2:7: 'walls.z_max' does not apply here: dim = 2");
 }
 
+TEST(Scene, HasAShareOfOwnMotionWithAflipAlone) {
+  EXPECT_EQ(parse(kBall).solver.transfer, scene::Transfer::kApic);
+  EXPECT_EQ(parse(std::string("solver.transfer = \"aflip\"\nsolver.flip = 0.9\n") + kBall).solver.flip, 0.9);
+  EXPECT_EQ(error_in(std::string("solver.flip = 0.9\n") + kBall),
+            "usage: scenes/a.toml:1:8: 'solver.flip' does not apply here: only with transfer = \"aflip\"");
+}
+
 TEST(Scene, SharesEqualMaterials) {
   const std::string soft = "snow = { youngs_modulus_Pa = 2e4 }\n";
   const SceneConfig scene = parse(std::string(kBall) + kBall + soft + kBall);

@@ -1,0 +1,213 @@
+// AFLIP (Fei et al. 2021, "Revisiting integration in the material point method: a scheme for easier
+// separation and less dissipation"): a particle keeps a part of its own motion, which the grid is too coarse
+// for.
+//
+// With v_i the grid's velocities before the step's forces, v_i' those after forces and contact, and C the
+// gradient of either (APIC's),
+//
+//     own v = v_p - sum w_i v_i,           own spin = skew part of (C_p - C of the v_i)
+//     v_p   = sum w_i v_i' + flip own v,   C_p = C of the v_i' + flip own spin,   x_p += dt sum w_i v_i'
+//
+// The deformation and the position follow the grid alone. The sums over the particles of m own v, and of x
+// cross m own v + m dx^2/4 curl, are 0, as APIC's transfers keep both momenta; what is lost as a particle
+// moves without its own velocity goes to its spin (excess_moment()). The paper has no own spin, and lets its
+// ASFLIP move particles with their own velocity where the material expands, which shifts the centre of mass.
+// Where all do always, bodies that meet run into each other: two discs of jelly part with 0.83 of their
+// speed, and here with 0.97. Beside a wall or a collider a particle has no own motion: what they stopped must
+// not go on.
+//
+// Device-clean.
+#pragma once
+#include "apps/mpm/settle_particle.h"
+
+namespace coppice::mpm {
+
+// About each axis: one number in the plane.
+template <int D>
+using Spin = SmallVec<float, D == 2 ? 1 : 3>;
+
+template <int D>
+struct OwnMotion {
+  SmallVec<float, D> velocity;  // m/s
+  Spin<D> spin;                 // 1/s, half of the curl
+};
+
+// A particle sees this of its nodes before it moves.
+template <int D>
+struct SeenBefore {
+  OwnMotion<D> own;
+  Float4 velocity;            // m/s, of the nodes before forces
+  Float4 moment;              // m^2/s^2, of the nodes' velocities after forces by those before
+  SmallMat<float, D> affine;  // 1/s, the particle's
+  float filled;               // share of the space around it that material takes at rest
+};
+
+COPPICE_INLINE Float4 cross_of(Float4 a, Float4 b) { return a.yzxw * b.zxyw - a.zxyw * b.yzxw; }
+
+// Returns half of the curl of a gradient, (row, column) = (component, axis).
+template <int D>
+COPPICE_INLINE Spin<D> spin_of(const SmallMat<float, D>& c) {
+  if constexpr (D == 2)
+    return {{0.5f * (c(1, 0) - c(0, 1))}};
+  else
+    return {{0.5f * (c(2, 1) - c(1, 2)), 0.5f * (c(0, 2) - c(2, 0)), 0.5f * (c(1, 0) - c(0, 1))}};
+}
+
+// Adds so many times a spin to a gradient.
+template <int D>
+COPPICE_INLINE void add_spin(SmallMat<float, D>& c, float times, const Spin<D>& spin) {
+  const float about_z = times * spin.v[D == 2 ? 0 : 2];
+  c(0, 1) -= about_z, c(1, 0) += about_z;
+  if constexpr (D == 3) {
+    c(1, 2) -= times * spin.v[0], c(2, 1) += times * spin.v[0];
+    c(2, 0) -= times * spin.v[1], c(0, 2) += times * spin.v[1];
+  }
+}
+
+template <int D>
+COPPICE_INLINE SmallMat<float, D> affine_of(const Particle& p) {
+  SmallMat<float, D> c{};
+  COPPICE_UNROLL for (int k = 0; k < D * D; ++k) c.m[k] = p[Attribute<D>::kAffine + k];
+  return c;
+}
+
+// Reads a particle's nodes before it is given its new velocity. Behind `tile` are their second values.
+template <int D>
+COPPICE_INLINE SeenBefore<D> see_before(const StepArguments<D>& a, const Particle& p,
+                                        const std::int32_t* first, const NodeValue* tile) {
+  using A = Attribute<D>;
+  const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, first);
+  Float4 moment{0, 0, 0, 0}, velocity{0, 0, 0, 0}, gradient[3] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+  constexpr int nx = D == 3 ? 3 : 1;
+  COPPICE_UNROLL
+  for (int ix = 0; ix < nx; ++ix) {
+    COPPICE_UNROLL
+    for (int iy = 0; iy < 3; ++iy) {
+      const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
+      const NodeValue* row = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
+      Float4 along{0, 0, 0, 0};
+      COPPICE_UNROLL
+      for (int iz = 0; iz < 3; ++iz) {
+        const Float4 part = (w_xy * s.w[2][iz]) * load(row + kTileNodes<D> + iz);
+        moment += cross_of(load(row + iz), part);
+        along += part;
+        gradient[2] += part * (static_cast<float>(iz) - s.fx[2]);
+      }
+      velocity += along;
+      gradient[1] += along * (static_cast<float>(iy) - s.fx[1]);
+      if constexpr (D == 3) gradient[0] += along * (static_cast<float>(ix) - s.fx[0]);
+    }
+  }
+  SeenBefore<D> seen{};
+  seen.filled = velocity[3];
+  seen.velocity = velocity, seen.moment = moment;
+  SmallMat<float, D> lost = seen.affine = affine_of<D>(p);
+  const float gradient_scale = 4.0f * a.inv_dx;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    seen.own.velocity.v[k] = p[A::kVelocity + k] - velocity[k];
+    COPPICE_UNROLL
+    for (int r = 0; r < D; ++r) lost.m[r * D + k] -= gradient[3 - D + k][r] * gradient_scale;
+  }
+  seen.own.spin = spin_of<D>(lost);
+  return seen;
+}
+
+// Returns only how full the space around a particle is.
+template <int D>
+COPPICE_INLINE float filled_around(const StepArguments<D>& a, const Particle& p, const std::int32_t* first,
+                                   const NodeValue* tile) {
+  const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, first);
+  float filled = 0.0f;
+  constexpr int nx = D == 3 ? 3 : 1;
+  COPPICE_UNROLL
+  for (int ix = 0; ix < nx; ++ix) {
+    COPPICE_UNROLL
+    for (int iy = 0; iy < 3; ++iy) {
+      const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
+      const NodeValue* row = tile + kTileNodes<D> + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
+      COPPICE_UNROLL for (int iz = 0; iz < 3; ++iz) filled += w_xy * s.w[2][iz] * row[iz].v[3];
+    }
+  }
+  return filled;
+}
+
+// Returns, per dt flip and mass, how much angular momentum comes from a particle that moves with the grid's
+// velocity v' alone and has an own one: v' x own v, in the sum over all particles. With m_i v_i written as
+// the sum over particles of m_p w (v_p + C_p (x_i - x_p)), that is the sum over a particle's nodes of w v_i'
+// x v_i, less v' x v and dx^2/4 of the gradients' columns' products: local, and the same in a frame that
+// moves.
+template <int D>
+COPPICE_INLINE Float4 excess_moment(const StepArguments<D>& a, const Particle& p, const SeenBefore<D>& seen) {
+  using A = Attribute<D>;
+  Float4 now{0, 0, 0, 0};
+  COPPICE_UNROLL for (int k = 0; k < D; ++k) now[k] = p[A::kVelocity + k];
+  Float4 moment = seen.moment - cross_of(now, seen.velocity);
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    Float4 column{0, 0, 0, 0}, column_before{0, 0, 0, 0};
+    COPPICE_UNROLL
+    for (int r = 0; r < D; ++r)
+      column[r] = p[A::kAffine + r * D + k], column_before[r] = seen.affine.m[r * D + k];
+    moment -= cross_of(column, column_before) * (0.25f * a.dx * a.dx);
+  }
+  return moment;
+}
+
+// Returns whether a wall or a collider is so near that nodes which they act on are a particle's.
+template <int D>
+COPPICE_INLINE bool is_beside_boundary(const StepArguments<D>& a, const Surroundings& beside,
+                                       const Particle& p) {
+  const float near = 1.5f * a.dx;
+  SmallVec<float, D> x{};
+  bool is_beside = false;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    x.v[k] = p[Attribute<D>::kPosition + k];
+    is_beside = is_beside || x.v[k] < kPad * a.dx + near || x.v[k] > a.high_wall[k] * a.dx - near;
+  }
+  for (std::uint32_t c = 0; beside.colliders >> c != 0; ++c) {
+    if ((beside.colliders >> c & 1u) != 0) is_beside = is_beside || distance_to(a.control->next[c], x) < near;
+  }
+  return is_beside;
+}
+
+// A particle's spin beyond the grid's lies here until its deformation has followed the grid: behind the
+// density that gather_particle() leaves, where its stress was.
+template <int D>
+inline constexpr int kOwnSpin = Attribute<D>::kStress + 1;
+
+template <int D>
+COPPICE_INLINE Spin<D> own_spin(const Particle& p) {
+  Spin<D> spin{};
+  COPPICE_UNROLL for (int k = 0; k < (D == 2 ? 1 : 3); ++k) spin.v[k] = p[kOwnSpin<D> + k];
+  return spin;
+}
+
+// Gives a particle, which has the grid's new motion, the part of its own that it keeps.
+template <int D>
+COPPICE_INLINE void keep_own_motion(const StepArguments<D>& a, const Particle& p, const SeenBefore<D>& seen,
+                                    const Surroundings& beside, BlockFindings& found) {
+  using A = Attribute<D>;
+  const bool has_bounds = beside.colliders != 0 || beside.has_walls;
+  const float flip = has_bounds && is_beside_boundary<D>(a, beside, p) ? 0.0f : a.flip;
+  const Float4 excess = excess_moment<D>(a, p, seen) * (2.0f * a.dt * a.inv_dx * a.inv_dx);
+  float speed2 = 0.0f;
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    const float v = p[A::kVelocity + k] + flip * seen.own.velocity.v[k];
+    p[A::kVelocity + k] = v;
+    speed2 += v * v;
+  }
+  Spin<D> kept{};
+  COPPICE_UNROLL
+  for (int k = 0; k < (D == 2 ? 1 : 3); ++k) kept.v[k] = flip * (seen.own.spin.v[k] - excess[D == 2 ? 2 : k]);
+  SmallMat<float, D> c = affine_of<D>(p);
+  add_spin<D>(c, 1.0f, kept);
+  COPPICE_UNROLL for (int k = 0; k < D * D; ++k) p[A::kAffine + k] = c.m[k];
+  COPPICE_UNROLL for (int k = 0; k < (D == 2 ? 1 : 3); ++k) p[kOwnSpin<D> + k] = kept.v[k];
+  found.not_finite = found.not_finite || !(speed2 < 1e30f);
+  found.max_speed2 = speed2 > found.max_speed2 ? speed2 : found.max_speed2;
+}
+
+}  // namespace coppice::mpm
