@@ -28,8 +28,12 @@ void* operator new(size_t bytes, std::align_val_t alignment) {
   if (void* const memory = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return memory;
   throw std::bad_alloc();
 }
+// GCC sees one of these inlined where it does not see the operator new that belongs to it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#pragma GCC diagnostic pop
 #endif
