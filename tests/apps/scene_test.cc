@@ -102,7 +102,7 @@ TEST(Scene, HasAShareOfOwnMotionWithAflipAlone) {
   EXPECT_EQ(parse(kBall).solver.transfer, scene::Transfer::kApic);
   EXPECT_EQ(parse(std::string("solver.transfer = \"aflip\"\nsolver.flip = 0.9\n") + kBall).solver.flip, 0.9);
   EXPECT_EQ(error_in(std::string("solver.flip = 0.9\n") + kBall),
-            "usage: scenes/a.toml:1:8: 'solver.flip' does not apply here: only with transfer = \"aflip\"");
+            "usage: scenes/a.toml:1:15: 'solver.flip' does not apply here: only with transfer = \"aflip\"");
 }
 
 TEST(Scene, SharesEqualMaterials) {
