@@ -97,7 +97,9 @@ TEST(RestingWater, HasHydrostaticPressure) {
     const int cells = 16 << level;
     const PoolErrors errors = pool_errors(cells);
     error[level] = errors.pressure;
-    const double bound = 1.1 / (cells * kDepth_m);  // the weight of little more than a cell
+    // The weight of little more than a cell: water without tension has no pressure below zero that would make
+    // up for noise above it.
+    const double bound = 1.2 / (cells * kDepth_m);
     fmt::print("{} cells: L2 error {:.4f} (bound {:.4f})\n", cells, error[level], bound);
     EXPECT_LE(error[level], bound);
     // Water that is sampled at random spreads until it is as dense everywhere.
