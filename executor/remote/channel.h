@@ -35,9 +35,7 @@ class ReceiveWindow {
 
   enum class Outcome { kNew, kRepeated, kBeyond };
   Outcome receive(uint64_t number);
-  bool has(uint64_t number) const {
-    return number < next_ || (number - next_ < kWindow && bit(number));
-  }
+  bool has(uint64_t number) const { return number < next_ || (number - next_ < kWindow && bit(number)); }
   uint64_t next() const { return next_; }
   // Returns a bit for each of the 64 numbers behind next().
   uint64_t bits() const;

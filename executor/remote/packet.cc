@@ -17,8 +17,8 @@ std::string describe(const RRefId& id) {
 std::string describe(const ForkId& id) { return fmt::format("fork {}:{}", id.parent, id.number); }
 
 const char* name_of(Message::Kind kind) {
-  static constexpr const char* kNames[] = {"call",   "create", "fetch", "reply",  "add_fork",
-                                           "delete", "ping",   "lost",  "goodbye"};
+  static constexpr const char* kNames[] = {"call",   "create", "fetch", "reply", "add_fork",
+                                           "delete", "check",  "ping",  "lost",  "goodbye"};
   static_assert(std::size(kNames) == Message::kKinds);
   return kNames[static_cast<int>(kind)];
 }
@@ -123,6 +123,7 @@ void write_body(Writer& out, const Message& m) {
       write(out, m.rref);
       return out.number(m.worker);
     case Kind::kDelete:
+    case Kind::kCheck:
       write(out, m.rref);
       return write(out, m.fork);
     case Kind::kLost:
@@ -167,6 +168,7 @@ Message read_message(Reader& in) {
       m.worker = read_worker(in);
       break;
     case Kind::kDelete:
+    case Kind::kCheck:
       m.rref = read_rref(in);
       m.fork = read_fork(in);
       break;
@@ -232,8 +234,7 @@ void repair_checksum(std::span<std::byte> packet) {
 
 Packet decode_packet(std::span<const std::byte> bytes) {
   Reader header(bytes);
-  if (bytes.size() < kPacketHeaderBytes ||
-      std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
+  if (bytes.size() < kPacketHeaderBytes || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
     header.fail(fmt::format("no packet: expected '{}' at its start", kMagic));
   Reader sum(bytes.subspan(kMagic.size()));
   if (sum.fixed64() != checksum(bytes)) header.fail("altered: its bytes do not have its checksum");

@@ -43,16 +43,17 @@ struct Message {
     kReply,    // to a call or a fetch
     kAddFork,  // the sender's reference has a child, which `worker` holds
     kDelete,   // the sender's fork is no more
+    kCheck,    // the fork's parent is lost: the receiver deletes the fork unless it has it
     kPing,     // is anybody there?
     kLost,     // `worker` does not answer: it is out of the cluster
     kGoodbye,  // the sender shuts down
   };
-  static constexpr int kKinds = 9;
+  static constexpr int kKinds = 10;
 
   Kind kind = Kind::kPing;
   uint64_t request = 0;  // the sender's number of a call or fetch; a reply has the same
-  RRefId rref;           // of kFetch, kAddFork, kDelete
-  ForkId fork;           // of kDelete
+  RRefId rref;           // of kFetch, kAddFork, kDelete, kCheck
+  ForkId fork;           // of kDelete, kCheck
   WorkerId worker = 0;   // of kAddFork, kLost
   Bytes payload;         // of kCall, kCreate, kReply without an error
   std::vector<Reference> references;

@@ -75,17 +75,17 @@ std::vector<Reference> Protocol::references_to(std::span<const HandleId> handles
 
 HandleId Protocol::create(Time now, WorkerId owner, Bytes call, std::span<const HandleId> arguments) {
   now_ = std::max(now_, now);
-  if (const auto error = refusal(owner)) return add_handle({.rref = {owner, options_.self, 0}, .error = error});
+  if (const auto error = refusal(owner))
+    return add_handle({.rref = {owner, options_.self, 0}, .error = error});
   std::vector<HandleId> holds;
   Message m{.kind = Message::Kind::kCreate, .payload = std::move(call)};
   m.references = references_to(arguments, owner, holds);
   // Its number is that of the message, which holds the handle, too.
   const uint64_t number = peer(owner).channel.next_number();
-  const HandleId handle = add_handle(
-      {.rref = {owner, options_.self, number}, .fork = {options_.self, number}, .n_holds = 1});
+  const HandleId handle =
+      add_handle({.rref = {owner, options_.self, number}, .fork = {options_.self, number}, .n_holds = 1});
   holds.push_back(handle);
   send(owner, m, /*lazy=*/false, std::move(holds));
-  flush();
   return handle;
 }
 
@@ -117,7 +117,6 @@ WaiterId Protocol::call(Time now, WorkerId callee, Bytes call, std::span<const H
   Message m{.kind = Message::Kind::kCall, .request = waiter, .payload = std::move(call)};
   m.references = references_to(arguments, callee, holds);
   send(callee, m, /*lazy=*/false, std::move(holds));
-  flush();
   return waiter;
 }
 
@@ -136,7 +135,7 @@ std::optional<RRefId> Protocol::rref_of(HandleId id) const {
 std::optional<RRefId> Protocol::object_of(HandleId id) const {
   const auto found = handles_.find(id);
   return found == handles_.end() || !found->second.is_owner ? std::nullopt
-                                                             : std::optional(found->second.rref);
+                                                            : std::optional(found->second.rref);
 }
 
 WaiterId Protocol::fetch(Time now, HandleId handle, Time deadline) {
@@ -155,7 +154,6 @@ WaiterId Protocol::fetch(Time now, HandleId handle, Time deadline) {
   ++h.n_holds;
   send(h.rref.owner, {.kind = Message::Kind::kFetch, .request = waiter, .rref = h.rref}, /*lazy=*/false,
        {handle});
-  flush();
   return waiter;
 }
 
@@ -166,7 +164,6 @@ void Protocol::drop(Time now, HandleId id) {
   found->second.is_released = true;
   if (found->second.n_holds == 0) end_handle(id);
   advance_shutdown();
-  flush();
 }
 
 void Protocol::end_handle(HandleId id) {
@@ -209,7 +206,6 @@ void Protocol::finish(Time now, ServiceId id, const Outcome& outcome) {
   services_.erase(found);
   if (!service.is_create) reply({service.caller, service.request}, outcome);
   if (service.pinned) unpin(*service.pinned);
-  flush();
 }
 
 }  // namespace coppice::executor::remote

@@ -5,8 +5,11 @@
 //   HandleId h = protocol.create(now, 1, call, {});          // worker 1 runs the call and keeps its result
 //   WaiterId w = protocol.fetch(now, h, kNever);             // to_here
 //   protocol.drop(now, h);                                   // worker 1 will free it
-//   for (Effect& e : protocol.take_effects()) ...            // after each call
-//   ... protocol.receive(now, packet), and protocol.advance(now) at protocol.next_time()
+//   protocol.receive(now, packet);                           // whatever has come
+//   protocol.advance(now);                                   // at protocol.next_time(), which may be now
+//   for (Effect& e : protocol.take_effects()) ...
+//
+// Packets go out in advance() alone: what several calls want to send to a worker goes as one.
 //
 // G1: the owner learns of every reference that is dropped. G2: a reference is not deleted while a message that
 // stands for it, or makes a child of it known to the owner, is not acknowledged. docs/remote.md has the
@@ -30,8 +33,9 @@ namespace coppice::executor::remote {
 struct ProtocolOptions {
   WorkerId self = 0;
   WorkerId n_workers = 1;
-  uint64_t session = 0;      // the same for all workers of a cluster, another for the next
-  uint32_t incarnation = 1;  // of this process, not 0: one that is started again under an old name is a stranger
+  uint64_t session = 0;  // the same for all workers of a cluster, another for the next
+  uint32_t incarnation =
+      1;  // of this process, not 0: one that is started again under an old name is a stranger
   // A worker is asked whether it lives when nothing was heard of it for so long, while it is of interest: a
   // result of it is awaited, or either refers to objects of the other. kNever: it is not asked.
   Time heartbeat = std::chrono::seconds(10);
@@ -41,6 +45,8 @@ struct ProtocolOptions {
 class Protocol {
  public:
   explicit Protocol(const ProtocolOptions& options);
+  Protocol(const Protocol&) = delete;
+  Protocol& operator=(const Protocol&) = delete;
 
   // Makes an object of this worker's own, with one handle.
   HandleId own(RRefId& rref);
@@ -57,7 +63,7 @@ class Protocol {
 
   // Takes a packet. Errors: kDataLoss for bytes that are none; nothing has changed then.
   void receive(Time now, std::span<const std::byte> packet);
-  // Does what time has made due.
+  // Sends what is to go now, and does what time has made due.
   void advance(Time now);
   // Returns when advance() has something to do; kNever: it waits for packets only.
   Time next_time() const;
@@ -80,8 +86,8 @@ class Protocol {
   std::optional<Error> error_of(HandleId handle) const;
 
   struct Counts {
-    size_t objects = 0, forks = 0;        // of this worker, and other workers' references to them
-    size_t expected = 0, early = 0;       // objects, and deleted forks, that are not known yet
+    size_t objects = 0, forks = 0;   // of this worker, and other workers' references to them
+    size_t expected = 0, early = 0;  // objects, and deleted forks, that are not known yet
     size_t handles = 0, waiters = 0, services = 0, unacknowledged = 0;
     uint64_t malformed = 0;  // messages that no honest worker sends
     bool is_at_rest() const {
@@ -126,10 +132,10 @@ class Protocol {
   struct Peer {
     explicit Peer(const ChannelOptions& options) : channel(options) {}
     Channel channel;
-    std::optional<Error> gone;    // why nothing is sent to it any more
+    std::optional<Error> gone;                    // why nothing is sent to it any more
     Packet::Kind farewell = Packet::Kind::kGone;  // what it is told if it speaks again
-    uint32_t incarnation = 0;     // 0: not heard of yet
-    uint32_t n_interests = 0;     // waiters, handles and forks
+    uint32_t incarnation = 0;                     // 0: not heard of yet
+    uint32_t n_interests = 0;                     // waiters, handles and forks
     Time heard = Time(0);
     bool is_goodbye_sent = false;
   };
@@ -153,6 +159,7 @@ class Protocol {
   void receive_reply(WorkerId from, Message& m);
   void receive_add_fork(WorkerId from, uint64_t number, const Message& m);
   void receive_delete(WorkerId from, const Message& m);
+  void receive_check(WorkerId from, const Message& m);
   bool receive_farewell(const Packet& packet);
   std::vector<HandleId> accept(const std::vector<Reference>& references);
   HandleId accept(const Reference& reference);
@@ -173,12 +180,12 @@ class Protocol {
   const Peer* find_peer(WorkerId worker) const { return peers_[worker].get(); }
   bool is_other(WorkerId worker) const { return worker < options_.n_workers && worker != options_.self; }
   uint64_t send(WorkerId to, const Message& message, bool lazy, std::vector<HandleId> holds = {});
-  void flush();
   void send_farewell(WorkerId to, Packet::Kind kind);
   Packet packet_to(WorkerId to) const;
   void send_packet(WorkerId to, Peer& p);
   void end_peer(WorkerId worker, const Error& error, Packet::Kind farewell);
   void end_objects_of(WorkerId worker, const Error& error);
+  void check_children_of(WorkerId lost);
   void lose_peer(WorkerId worker, const std::string& reason);
   void expel(const std::string& reason);
   void advance_peer(WorkerId worker, Peer& p);
@@ -199,7 +206,6 @@ class Protocol {
   uint64_t next_handle_ = 1, next_waiter_ = 1, next_service_ = 1, next_object_ = 0, next_fork_ = 0;
   uint64_t n_malformed_ = 0;
   Time now_{0};  // of the call under way
-  std::vector<WorkerId> touched_;  // whose channels may have something to send at once
   std::vector<Effect> effects_;
 };
 

@@ -81,12 +81,22 @@ void Protocol::end_objects_of(WorkerId worker, const Error& error) {
     if (!object.is_created && rref.creator == worker) {
       object.is_created = true;
       count_interest(worker, -1);
-      const Error failed(error.code(), fmt::format("{} was never created: {}", describe(rref), error.message()));
+      const Error failed(error.code(),
+                         fmt::format("{} was never created: {}", describe(rref), error.message()));
       for (const Asked& asked : std::exchange(object.fetches, {})) reply(asked, failed);
       effects_.push_back(effect::Fail{rref, failed});
     }
     free_if_unused(rref);
   }
+}
+
+// The call that was to bring a child may have been lost with its parent's worker, and nobody would ever
+// delete it.
+void Protocol::check_children_of(WorkerId lost) {
+  for (const auto& [rref, object] : objects_)
+    for (const auto& [fork, holder] : object.forks)
+      if (fork.parent == lost)
+        send(holder, {.kind = Message::Kind::kCheck, .rref = rref, .fork = fork}, /*lazy=*/false);
 }
 
 // Every object is freed, whoever refers to it.
@@ -145,7 +155,8 @@ std::string Protocol::report() const {
   for (const auto& [id, waiter] : waiters_)
     text += fmt::format("{} {}: waits for worker {}\n", waiter.is_fetch ? "fetch" : "call", id, waiter.peer);
   for (const auto& [id, service] : services_)
-    text += fmt::format("{} of worker {}: runs here\n", service.is_create ? "create" : "request", service.caller);
+    text +=
+        fmt::format("{} of worker {}: runs here\n", service.is_create ? "create" : "request", service.caller);
   for (const WorkerId w : spoken_to_) {
     const Peer& p = *find_peer(w);
     if (p.gone) text += fmt::format("worker {}: {}\n", w, p.gone->message());

@@ -28,7 +28,6 @@ void Protocol::count_interest(WorkerId worker, int delta) {
 uint64_t Protocol::send(WorkerId to, const Message& message, bool lazy, std::vector<HandleId> holds) {
   Peer& p = peer(to);
   if (p.gone) return 0;
-  touched_.push_back(to);
   return p.channel.add(now_, encode(message), lazy, std::move(holds));
 }
 
@@ -49,13 +48,6 @@ void Protocol::send_farewell(WorkerId to, Packet::Kind kind) {
   Packet packet = packet_to(to);
   packet.kind = kind;
   effects_.push_back(effect::Send{to, encode(packet)});
-}
-
-void Protocol::flush() {
-  for (const WorkerId w : std::exchange(touched_, {})) {
-    Peer& p = *peers_[w];
-    while (!p.gone && p.channel.is_due(now_) && !p.channel.is_exhausted(now_)) send_packet(w, p);
-  }
 }
 
 void Protocol::end_peer(WorkerId worker, const Error& error, Packet::Kind farewell) {
@@ -84,6 +76,7 @@ void Protocol::end_peer(WorkerId worker, const Error& error, Packet::Kind farewe
 void Protocol::lose_peer(WorkerId worker, const std::string& reason) {
   end_peer(worker, Error(ErrorCode::kUnavailable, fmt::format("worker {} is lost: {}", worker, reason)),
            Packet::Kind::kExpelled);
+  check_children_of(worker);
   // Everybody is to draw the line at the same worker: others may wait for messages that it owes them.
   const std::set<WorkerId> others = spoken_to_;
   for (const WorkerId w : others)
@@ -96,7 +89,6 @@ void Protocol::lose(Time now, WorkerId worker, const std::string& reason) {
   now_ = std::max(now_, now);
   if (!is_other(worker) || peer(worker).gone || state_ >= State::kClosed) return;
   lose_peer(worker, reason);
-  flush();
 }
 
 void Protocol::expel(const std::string& reason) {
@@ -122,7 +114,6 @@ void Protocol::advance_peer(WorkerId worker, Peer& p) {
     p.heard = now_;
     send(worker, {.kind = Message::Kind::kPing}, /*lazy=*/false);
   }
-  touched_.push_back(worker);
 }
 
 void Protocol::advance(Time now) {
@@ -130,13 +121,16 @@ void Protocol::advance(Time now) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now_) {
     const WaiterId id = deadlines_.begin()->second;
     const Waiter& waiter = waiters_.at(id);
-    complete(id, Error(ErrorCode::kUnavailable,
-                       fmt::format("worker {} has not replied in time", waiter.peer)));
+    complete(id,
+             Error(ErrorCode::kUnavailable, fmt::format("worker {} has not replied in time", waiter.peer)));
   }
   const std::set<WorkerId> all = spoken_to_;
   for (const WorkerId w : all) advance_peer(w, *peers_[w]);
   advance_shutdown();
-  flush();
+  for (const WorkerId w : spoken_to_) {
+    Peer& p = *peers_[w];
+    while (!p.gone && p.channel.is_due(now_)) send_packet(w, p);
+  }
 }
 
 Time Protocol::next_time() const {
@@ -162,7 +156,6 @@ void Protocol::shutdown(Time now) {
   }
   for (const HandleId id : ended) end_handle(id);
   advance_shutdown();
-  flush();
 }
 
 // Says good-bye when nothing that was said is left unheard, and is closed when that is heard.

@@ -21,14 +21,14 @@ void Protocol::receive(Time now, std::span<const std::byte> bytes) {
   Peer& p = peer(from);
   if (packet.kind == Packet::Kind::kStranger) {
     if (!p.gone) lose_peer(from, "another process has its place");
-    return flush();
+    return;
   }
   if (p.incarnation != 0 && packet.from_incarnation != p.incarnation) {
     if (!p.gone) lose_peer(from, "another process has its place");
-    return flush();
+    return;
   }
   p.incarnation = packet.from_incarnation;
-  if (receive_farewell(packet)) return flush();
+  if (receive_farewell(packet)) return;
   p.heard = now_;
   for (const HandleId h : p.channel.acknowledge(packet.ack_next, packet.ack_bits)) release_hold(h);
   for (auto& [number, message] : packet.messages) {
@@ -38,9 +38,7 @@ void Protocol::receive(Time now, std::span<const std::byte> bytes) {
     receive_message(from, number, message);
     if (p.gone) break;
   }
-  touched_.push_back(from);
   advance_shutdown();
-  flush();
 }
 
 // Returns whether nothing is left to do for the packet.
@@ -84,6 +82,8 @@ void Protocol::receive_message(WorkerId from, uint64_t number, Message& m) {
       return receive_add_fork(from, number, m);
     case Kind::kDelete:
       return receive_delete(from, m);
+    case Kind::kCheck:
+      return receive_check(from, m);
     case Kind::kPing:
       return;  // the acknowledgement is the answer
     case Kind::kLost:
@@ -124,8 +124,7 @@ HandleId Protocol::accept(const Reference& r) {
     return add_handle({.rref = r.id, .fork = r.fork});
   }
   Object* object = state_ == State::kOpen ? find_or_expect(r.id) : nullptr;
-  if (object == nullptr)
-    return broken(ErrorCode::kNotFound, fmt::format("{} is deleted", describe(r.id)));
+  if (object == nullptr) return broken(ErrorCode::kNotFound, fmt::format("{} is deleted", describe(r.id)));
   ++object->n_pins;
   return add_handle({.rref = r.id, .is_owner = true});
 }
@@ -225,6 +224,18 @@ void Protocol::receive_delete(WorkerId from, const Message& m) {
     count_interest(m.fork.parent, 1);
   }
   free_if_unused(m.rref);
+}
+
+void Protocol::receive_check(WorkerId from, const Message& m) {
+  if (m.rref.owner != from || !is_other(m.fork.parent) || m.fork.parent == from) {
+    ++n_malformed_;
+    return;
+  }
+  // From here on nothing is taken from the parent's worker: what has not come never does.
+  if (!peer(m.fork.parent).gone) lose_peer(m.fork.parent, fmt::format("worker {} says so", from));
+  for (const auto& [id, handle] : handles_)
+    if (handle.rref == m.rref && handle.fork == m.fork && !handle.error) return;
+  send(from, {.kind = Kind::kDelete, .rref = m.rref, .fork = m.fork}, /*lazy=*/true);
 }
 
 }  // namespace coppice::executor::remote

@@ -58,7 +58,8 @@ class RandomWorld : public World {
     } else {
       o.lose *= 0.3;
     }
-    if (mode_of(seed) == Mode::kPartition) partitions.push_back({begin, begin + random.between(50ms, 2s), apart});
+    if (mode_of(seed) == Mode::kPartition)
+      partitions.push_back({begin, begin + random.between(50ms, 2s), apart});
     return RandomFaults(seed, o, std::move(partitions));
   }
 
@@ -121,7 +122,8 @@ class RandomWorld : public World {
     at_time(now_ + random_.between(0ms, 30ms), [this, w, run, fails, is_late] {
       if (has_crashed(w)) return;
       const Outcome error = Error(ErrorCode::kNumeric, "it failed");
-      if (run.result) return finish_create(w, run.service, *run.result, fails ? error : value_of(*run.result));
+      if (run.result)
+        return finish_create(w, run.service, *run.result, fails ? error : value_of(*run.result));
       if (fails) return finish(w, run.service, error);
       Value value;
       if (!has_ended() && !is_late) value.references = some_handles(w);

@@ -40,7 +40,12 @@ class World {
     while (problem_.empty()) {
       const Time t = next_time();
       if (t == kNever) break;
-      if (t > limit) return fail("a hang: it goes on after the limit");
+      if (t > limit) {
+        std::string all = "a hang: it goes on after the limit";
+        for (WorkerId w = 0; w < workers_.size(); ++w)
+          all += "\nworker " + std::to_string(w) + (has_crashed(w) ? ", crashed" : ":\n" + at(w).report());
+        return fail(all);
+      }
       now_ = std::max(now_, t);
       step();
     }
@@ -62,9 +67,9 @@ class World {
   struct Object {
     int live = 0, in_flight = 0;  // handles, and references in calls and replies that have not been received
     int frees = 0;
-    bool is_here = false;                 // its owner knows of it
-    std::optional<Outcome> value;         // once its function has ended
-    std::vector<ServiceId> serves;        // that wait for the value
+    bool is_here = false;           // its owner knows of it
+    std::optional<Outcome> value;   // once its function has ended
+    std::vector<ServiceId> serves;  // that wait for the value
   };
 
   // What users do on a worker.
@@ -159,7 +164,8 @@ class World {
     for (WorkerId w = 0; w < workers_.size(); ++w) {
       if (has_crashed(w)) continue;
       if (!workers_[w]->awaits.empty()) fail("a waiter of worker " + std::to_string(w) + " never hears");
-      const bool is_done = at(w).state() == Protocol::State::kOpen || at(w).state() == Protocol::State::kClosed ||
+      const bool is_done = at(w).state() == Protocol::State::kOpen ||
+                           at(w).state() == Protocol::State::kClosed ||
                            at(w).state() == Protocol::State::kExpelled;
       if (!is_done) fail("the shutdown of worker " + std::to_string(w) + " never ends");
       if (!at(w).counts().is_at_rest())
