@@ -78,6 +78,8 @@ class Protocol {
 
   std::vector<Effect> take_effects() { return std::exchange(effects_, {}); }
 
+  // Returns whether an object is held here or expected.
+  bool has_object(const RRefId& rref) const { return objects_.count(rref) != 0; }
   // Returns whether it is an object of this worker's, and which one.
   std::optional<RRefId> object_of(HandleId handle) const;
   // Returns whose object a handle refers to; nothing for handles that are gone.
