@@ -1,7 +1,7 @@
 /* The life of one remote object, with three workers: its owner, and two users A and C (docs/remote.md).
  *
- * Each of the three may fork two references, to whichever other worker; every reference may be used once in a
- * message to the owner (a fetch, or an argument), and is dropped at some time. Messages arrive in any order, after
+ * Each of the three may fork two references, to whichever other worker; every reference may be used in messages to
+ * the owner (a fetch, or an argument) as often as it likes, and is dropped at some time. Messages arrive in any order, after
  * any time. That they are lost and sent again is part of that; that they are repeated is the numbers' affair
  * (executor/remote/channel.h): with -DNO_NUMBERS what is repeated acts again, and the check fails.
  *
@@ -13,9 +13,10 @@
  * -DNO_EARLY    what is deleted before it is known is forgotten
  * -DNO_NUMBERS  a repeated message acts again
  *
- * Three things take no state of their own, for they only put off what may be put off anyway: a call on its way to
+ * Four things take no state of their own, for they only put off what may be put off anyway: a call on its way to
  * the child's holder (the child does nothing until it has come), an acknowledgement on its way back (the parent
- * does not delete yet), and a reference that was dropped and is held by a message (it does nothing any more).
+ * does not delete yet), a reference that was dropped and is held by a message (it does nothing any more), and a use
+ * on its way to the owner (its reference is held, hence live: it may arrive as long as that is).
  */
 
 #define N 7           /* fork 0: A's, by creation; 1, 2: made by the owner; 3, 4: by A; 5, 6: by C */
@@ -30,14 +31,9 @@
 #define SENT 1
 #define RECEIVED 2
 
-/* A use of a reference, in a message to the owner, which holds the object until that was served: */
-#define PINNED 2
-#define OVER 3
-
 byte state[N];
 byte known_by[N];     /* the message that makes it known: a create (fork 0), or an add_fork */
 bool told[N];         /* the owner has its delete */
-byte use[N];
 byte parent[N];       /* while known_by is SENT */
 bool at_c[N];         /* its holder: C, else A */
 bool known[N];        /* the owner's table */
@@ -45,24 +41,26 @@ bool early[N];        /* the owner's deletes of what it does not know */
 #ifdef NO_NUMBERS
 bool repeated[N];
 #endif
-bool created, freed, own_pin;
+bool created, freed;
+bool pinned;          /* the object is held at its owner: by its maker, by a use, or by a reference that came home */
 
-#define ANY_PIN (own_pin || use[0] == PINNED || use[1] == PINNED || use[2] == PINNED || use[3] == PINNED || \
-                 use[4] == PINNED || use[5] == PINNED || use[6] == PINNED)
 #define ANY_KNOWN (known[0] || known[1] || known[2] || known[3] || known[4] || known[5] || known[6])
-#define FREE_IF_UNUSED if :: created && !ANY_PIN && !ANY_KNOWN -> freed = true :: else fi
+#define ANY_LIVE (state[0] == LIVE || state[1] == LIVE || state[2] == LIVE || state[3] == LIVE || state[4] == LIVE || \
+                  state[5] == LIVE || state[6] == LIVE)
+/* A live reference may have been sent to the owner in a message that arrives now. */
+#define FREE_IF_UNUSED if :: created && !pinned && !ANY_KNOWN -> freed = true; assert(!ANY_LIVE) :: else fi
 
 #ifdef NO_HOLDS
 #define HELD(f) false
 #else
 #define HOLDS_PARENT(c, f) (known_by[c] == SENT && parent[c] == f)
-#define HELD(f) (known_by[0] == SENT && f == 0 || use[f] == SENT || \
+#define HELD(f) (known_by[0] == SENT && f == 0 || \
                  HOLDS_PARENT(3, f) || HOLDS_PARENT(4, f) || HOLDS_PARENT(5, f) || HOLDS_PARENT(6, f))
 #endif
 
 /* The owner knows its own forks as it makes them. */
 #define OWNER_FORKS(f, c) \
-  :: state[f] == UNUSED && ANY_PIN && (f == 1 || state[1] != UNUSED) -> \
+  :: state[f] == UNUSED && pinned && (f == 1 || state[1] != UNUSED) -> \
      d_step { state[f] = LIVE; at_c[f] = c; known_by[f] = RECEIVED; known[f] = true }
 
 /* A user forks `p` for the other user, and tells the owner. */
@@ -86,19 +84,14 @@ bool created, freed, own_pin;
 
 /* What all forks may do. What is over takes the same values, however it came to that. */
 #define FORK(f) \
-  :: state[f] == LIVE && !HELD(f) && use[f] != PINNED -> d_step { state[f] = DELETED; use[f] = UNSENT; at_c[f] = false } \
-  :: state[f] == LIVE && !HELD(f) && use[f] == PINNED -> d_step { state[f] = DELETED; at_c[f] = false } \
+  :: state[f] == LIVE && !HELD(f) -> d_step { state[f] = DELETED; at_c[f] = false } \
   :: known_by[f] == SENT -> d_step { known_by[f] = RECEIVED; parent[f] = 0; BECOMES_KNOWN(f) } \
   :: state[f] == DELETED && !told[f] -> d_step { \
        told[f] = true; \
        if :: known[f] -> known[f] = false; FREE_IF_UNUSED \
           :: !known[f] && known_by[f] == SENT -> NOTE_EARLY(f) \
           :: else fi } \
-  :: state[f] == LIVE && use[f] == UNSENT -> use[f] = SENT \
-  :: use[f] == SENT -> d_step { assert(!freed); use[f] = PINNED } \
-  :: use[f] == PINNED && created -> d_step { \
-       if :: state[f] == LIVE -> use[f] = OVER :: else -> use[f] = UNSENT fi; \
-       FREE_IF_UNUSED }
+  :: state[f] == LIVE && !pinned -> d_step { assert(!freed); pinned = true }
 
 #ifdef NO_NUMBERS
 #define REPEAT(f) \
@@ -113,7 +106,7 @@ bool created, freed, own_pin;
 init {
   d_step {
 #ifdef OWN
-    created = true; own_pin = true;
+    created = true; pinned = true;
 #else
     state[0] = LIVE; known_by[0] = SENT;
 #endif
@@ -123,10 +116,10 @@ init {
   OWNER_FORKS(1, false) OWNER_FORKS(1, true) OWNER_FORKS(2, false) OWNER_FORKS(2, true)
   USER_FORKS_ANY(3) USER_FORKS_ANY(4) USER_FORKS_ANY(5) USER_FORKS_ANY(6)
   REPEATS
-  :: own_pin -> d_step { own_pin = false; FREE_IF_UNUSED }
+  :: pinned -> d_step { pinned = false; FREE_IF_UNUSED }
   /* Nothing is left to happen: nothing is held, and the object is freed. */
   :: else ->
-     assert(freed && !ANY_KNOWN && !ANY_PIN);
+     assert(freed && !ANY_KNOWN && !pinned);
      assert(AT_REST(0) && AT_REST(1) && AT_REST(2) && AT_REST(3) && AT_REST(4) && AT_REST(5) && AT_REST(6));
      break
   od

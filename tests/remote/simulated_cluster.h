@@ -59,8 +59,9 @@ class SimulatedCluster {
   // Goes on until nothing is left to happen, or until `end`.
   void run(Time end = kNever) {
     while (true) {
-      Time next = network_.next_time();
+      Time next = kNever;
       for (WorkerId w = 0; w < workers.size(); ++w) next = std::min(next, progress(w));
+      next = std::min(next, network_.next_time());
       if (next <= clock.now() || is_woken_.exchange(false)) continue;
       if (next == kNever || next > end) return;
       clock.set(next);
