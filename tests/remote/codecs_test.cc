@@ -45,7 +45,7 @@ RCReference<AsyncValue> decoded(std::span<const std::byte> bytes) {
 }
 template <class T>
 T round_trip(const T& value) {
-  return decoded(encoded(value))->get<T>();
+  return decoded(encoded(value))->template get<T>();
 }
 
 TEST(Codecs, ValuesComeBack) {

@@ -145,6 +145,23 @@ TEST(Protocol, FetchBeforeCreateWaitsForIt) {
   EXPECT_EQ(c.serves.size(), 1u);
 }
 
+TEST(Protocol, FetchOfWhatALostWorkerWasToCreateIsAnError) {
+  Cluster c;
+  c.workers[1]->receive(
+      c.now, packet_from(2, 1, {{0, {.kind = Message::Kind::kFetch, .request = 1, .rref = {1, 0, 0}}}}));
+  c.worker(1).lose(c.now, 0, "it died");
+  c.step(1);
+  bool is_told = false;
+  for (const auto& [to, packet] : c.sent)
+    for (const auto& m : decode_packet(packet).messages)
+      if (m.message.error) {
+        is_told = true;
+        EXPECT_EQ(m.message.error->message(), "object 1:0:0 was never created: worker 0 is lost: it died");
+      }
+  EXPECT_TRUE(is_told);
+  EXPECT_EQ(c.worker(1).counts().expected, 0u);
+}
+
 TEST(Protocol, WorkerThatNeverAnswersIsAnErrorAtEveryWaiterAndHandle) {
   Cluster c;
   c.dead[1] = true;
@@ -188,6 +205,23 @@ TEST(Protocol, WorkerThatRunsForLongIsNotLost) {
   c.worker(1).finish(c.now, c.runs[0].second.service, Value{});
   c.run();
   EXPECT_EQ(c.error_of(0, call), "");
+}
+
+TEST(Protocol, ObjectIsHeldUntilWhatWasAskedOfItIsServed) {
+  Cluster c;
+  c.finishes_at_once = false;
+  const HandleId h = c.create(0, 1);
+  c.run();
+  c.worker(1).finish(c.now, c.runs.at(0).second.service, Value{});
+  const WaiterId fetch = c.worker(0).fetch(c.now, h, kNever);
+  c.worker(0).drop(c.now, h);
+  c.run();
+  EXPECT_EQ(c.worker(1).counts().forks, 0u);  // it is deleted already
+  EXPECT_TRUE(c.freed.empty());
+  c.worker(1).finish(c.now, c.serves.at(0).second.service, Value{});
+  c.run();
+  EXPECT_EQ(c.error_of(0, fetch), "");
+  EXPECT_EQ(c.freed.size(), 1u);
 }
 
 TEST(Protocol, DeadlineIsAnErrorAndTheLateReplyIsDropped) {

@@ -8,17 +8,18 @@
 
 namespace coppice::executor::remote {
 
-enum class Scenario { kReturn, kArgument, kOwnerToUser, kUserToUser, kReplyOfThird, kChain };
-inline constexpr std::array kScenarios = {Scenario::kReturn,       Scenario::kArgument,
-                                          Scenario::kOwnerToUser,  Scenario::kUserToUser,
-                                          Scenario::kReplyOfThird, Scenario::kChain};
+enum class Scenario { kReturn, kArgument, kOwnerToUser, kUserToUser, kReplyOfThird, kChain, kKeep };
+inline constexpr std::array kScenarios = {
+    Scenario::kReturn,       Scenario::kArgument, Scenario::kOwnerToUser, Scenario::kUserToUser,
+    Scenario::kReplyOfThird, Scenario::kChain,    Scenario::kKeep};
 inline const char* name_of(Scenario s) {
   constexpr const char* kNames[] = {"user to owner as return value",
                                     "user to owner as argument",
                                     "owner to user",
                                     "user to user",
                                     "reply with a third's object",
-                                    "chain of users"};
+                                    "chain of users",
+                                    "user to user, who keeps it"};
   return kNames[static_cast<int>(s)];
 }
 
@@ -79,6 +80,10 @@ class ScenarioWorld : public World {
       case Scenario::kReplyOfThird:
         call(kA, kC, "give", {});
         return;
+      case Scenario::kKeep:
+        kept_ = create(kA, kB, "make", {});
+        fetch(kA, kept_);
+        return;
     }
   }
 
@@ -97,6 +102,10 @@ class ScenarioWorld : public World {
       call(w, w == kC ? kD : kB, w == kC ? "pass" : "take", {h});
       drop(w, h);
     }
+    if (what == "keep") {  // and fetches it when its caller has dropped its own long since
+      later_ = now_ + 200ms;
+      later_handle_ = run.call.references[0];
+    }
     Value value;
     if (what == "give") value.references.push_back(create(w, kB, "make", {}));
     finish(w, run.service, value);
@@ -105,11 +114,24 @@ class ScenarioWorld : public World {
   void on_complete(WorkerId w, const Awaited& awaited, const Outcome& outcome,
                    std::vector<HandleId> handles) override {
     if (std::holds_alternative<Value>(outcome)) ++n_values_;
-    (void)awaited;
+    if (scenario_ == Scenario::kKeep && w == kA) {  // the owner knows it by now
+      if (awaited.is_fetch) {
+        call(kA, kC, "keep", {kept_});
+      } else {
+        drop(kA, kept_);
+      }
+    }
     for (const HandleId h : handles) {
       fetch(w, h);
       drop(w, h);
     }
+  }
+  Time users_time() const override { return later_; }
+  void on_time() override {
+    if (later_ > now_) return;
+    later_ = kNever;
+    fetch(kC, later_handle_);
+    drop(kC, later_handle_);
   }
 
  private:
@@ -127,7 +149,7 @@ class ScenarioWorld : public World {
   }
   // Every call and fetch has brought a value.
   void check_results() {
-    static constexpr int kValues[] = {1, 1, 2, 2, 2, 3};
+    static constexpr int kValues[] = {1, 1, 2, 2, 2, 3, 3};
     const int expected = kValues[static_cast<int>(scenario_)];
     if (n_values_ != expected)
       fail(std::to_string(n_values_) + " values came, and " + std::to_string(expected) + " should");
@@ -138,6 +160,8 @@ class ScenarioWorld : public World {
   SentCounts counts_;
   int n_values_ = 0;
   Time callee_began_{0};
+  HandleId kept_ = 0, later_handle_ = 0;
+  Time later_ = kNever;
 };
 
 // The chain has a worker more.

@@ -264,6 +264,7 @@ class World {
     Object& object = objects_[e.rref];
     ++object.frees;
     if (is_disturbed_) return;
+    if (!object.serves.empty()) fail(describe(e.rref) + " was freed while somebody waits for its value");
     if (object.live != 0 || object.in_flight != 0)
       fail(describe(e.rref) + " was freed, and " + std::to_string(object.live) + " hold it, " +
            std::to_string(object.in_flight) + " will");
