@@ -36,7 +36,7 @@ bool Channel::receive(Time now, uint64_t number) {
 void Channel::acknowledge_one(uint64_t number, std::vector<HandleId>& holds) {
   if (number < first_ || number - first_ >= n_in_window()) return;
   Outgoing& m = messages_[number - first_];
-  // What was never sent cannot have been received: whoever says so is not believed.
+  // A message that was never sent cannot have been received: whoever says so is not believed.
   if (m.is_acknowledged || m.n_sends == 0) return;
   m.is_acknowledged = true;
   ++n_acknowledged_;
@@ -86,7 +86,7 @@ Bytes Channel::collect(Time now, Packet packet) {
   size_t size = 0;
   for (size_t i = 0; i < n_in_window(); ++i) {
     Outgoing& m = messages_[i];
-    // What was never sent goes along, though it might have waited.
+    // A message that was never sent goes along, though it might have waited.
     if (m.is_acknowledged || (m.due > now && m.n_sends > 0)) continue;
     if (!chosen.empty() && size + m.message.size() > options_->packet_bytes) continue;
     size += m.message.size();

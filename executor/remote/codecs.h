@@ -1,12 +1,13 @@
-// How values of registered types travel: each type has a name that is the same on all workers, and two functions.
+// How values of registered types travel: each type has a name that is the same on all workers, and two
+// functions.
 //
 //   Codecs codecs;                                     // numbers, bool, chain, string and bytes are there
 //   codecs.add<Mesh>("mesh", [](const Mesh& m, Writer& out) { ... }, [](Reader& in) { return Mesh(...); });
 //   codecs.add_remote<Mesh>();                         // RemoteRef<Mesh>, named "remote.mesh"
 //
-// Names are those that the functions' registry has for the types (executor/registry.h). A decoder reads hostile
-// bytes: Reader believes no length, and a decoder throws kDataLoss for what is no value. It reads all of its bytes,
-// or they are refused.
+// Names are those that the functions' registry has for the types (executor/registry.h). A decoder reads
+// hostile bytes: Reader believes no length, and a decoder throws kDataLoss for what is no value. It reads
+// all of its bytes, or they are refused.
 #pragma once
 #include <functional>
 #include <map>

@@ -1,4 +1,4 @@
-// What a worker's protocol asks of whoever drives it (protocol.h), in the order of the list.
+// These are the things that a worker's protocol asks of whoever drives it (protocol.h), in their order.
 #pragma once
 #include <optional>
 #include <string>
@@ -56,6 +56,7 @@ struct Fail {
 struct Gone {
   WorkerId worker;
   Error error;
+  bool is_lost;  // else it has shut down, or this worker is out itself
 };
 
 }  // namespace effect

@@ -1,4 +1,4 @@
-// What travels between workers: packets, each of messages from one worker to another.
+// Packets travel between workers, each with messages from one worker to another.
 //
 //   offset  0   magic "CPRR", u64 XXH3 of all behind it; little-endian
 //          12   version, u64 session, from, to, their incarnations, kind

@@ -11,11 +11,12 @@
 //
 // Packets go out in advance() alone: what several calls want to send to a worker goes as one.
 //
-// G1: the owner learns of every reference that is dropped. G2: a reference is not deleted while a message that
-// stands for it, or makes a child of it known to the owner, is not acknowledged. docs/remote.md has the
-// states, the proof, and the outcome of everything that can go wrong.
+// G1: the owner learns of every reference that is dropped. G2: a reference is not deleted while a message
+// that stands for it, or makes a child of it known to the owner, is not acknowledged. docs/remote.md has
+// the states, the proof, and the outcome of everything that can go wrong.
 //
-// What is wrong with a peer is never an exception here, but an error in Complete or Fail. Not thread-safe.
+// Whatever is wrong with a peer is never an exception here, but an error in Complete or Fail. Not thread-
+// safe.
 #pragma once
 #include <map>
 #include <memory>

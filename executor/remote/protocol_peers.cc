@@ -20,7 +20,7 @@ Protocol::Peer& Protocol::peer(WorkerId worker) {
 void Protocol::count_interest(WorkerId worker, int delta) {
   if (worker == options_.self) return;
   Peer& p = peer(worker);
-  // What was of no interest need not have spoken.
+  // A peer that was of no interest need not have spoken.
   if (p.n_interests == 0) p.heard = now_;
   p.n_interests += delta;
 }
@@ -70,7 +70,7 @@ void Protocol::end_peer(WorkerId worker, const Error& error, Packet::Kind farewe
     if (waiter.peer == worker) waiters.push_back(id);
   for (const WaiterId id : waiters) complete(id, error);
   end_objects_of(worker, error);
-  effects_.push_back(effect::Gone{worker, error});
+  effects_.push_back(effect::Gone{worker, error, farewell == Packet::Kind::kExpelled});
 }
 
 void Protocol::lose_peer(WorkerId worker, const std::string& reason) {

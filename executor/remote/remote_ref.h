@@ -48,8 +48,9 @@ class RemoteRef {
   const RRefId& id() const { return lease().rref(); }
   const IntrusivePtr<Lease>& get_lease() const { return lease_; }
 
-  // Brings the object's value: a copy of it, or at its owner the value itself. It is the error that the object
-  // is, or what has happened on the way, or kUnavailable after `timeout` (kNever: that of the worker's options).
+  // Brings the object's value: a copy of it, or at its owner the value itself. It is the error that the
+  // object is, or what has happened on the way, or kUnavailable after `timeout` (kNever: that of the
+  // worker's options).
   AsyncValueRef<T> to_here(Time timeout = kNever) const {
     if (is_owner()) return local_value();
     WorkerCore& core = lease().core();

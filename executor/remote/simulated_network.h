@@ -1,5 +1,5 @@
-// A network on simulated time that loses, repeats, reorders and delays packets, is cut in parts for a while, and
-// whose workers may crash: all of it drawn from a seed, so that a run is replayed by its seed.
+// A network on simulated time that loses, repeats, reorders and delays packets, is cut in parts for a
+// while, and whose workers may crash: all of it drawn from a seed, so that a run is replayed by its seed.
 //
 //   SimulatedNetwork network(RandomFaults(seed, {.lose = 0.2, .repeat = 0.1}));
 //   network.send(now, 0, 1, packet);
@@ -38,7 +38,7 @@ class SimulatedNetwork {
   std::optional<Arrival> take(Time now);
   Time next_time() const { return arrivals_.empty() ? kNever : arrivals_.begin()->first; }
   uint64_t n_sent() const { return n_sent_; }
-  // What a crashed worker has sent still arrives; what it sends, and what is for it, does not.
+  // Packets that a crashed worker has sent still arrive; what it sends, and what is for it, does not.
   void crash(WorkerId worker) { crashed_.push_back(worker); }
   bool has_crashed(WorkerId worker) const;
 

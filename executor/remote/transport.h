@@ -1,7 +1,7 @@
 // How packets get from worker to worker, and what time it is: all that the protocol needs of the world.
 //
-// A transport may lose, repeat and reorder packets. Its functions are called by one thread, the one that calls
-// Worker::progress(), but for wake().
+// A transport may lose, repeat and reorder packets. Its functions are called by one thread, the one that
+// calls Worker::progress(), but for wake().
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -47,7 +47,8 @@ class Transport {
   virtual void wake() = 0;
 };
 
-// Workers in one process: their packets go through queues, and none is lost. The network outlives its transports.
+// Workers in one process: their packets go through queues, and none is lost. The network outlives its
+// transports.
 class LocalNetwork {
  public:
   explicit LocalNetwork(WorkerId n_workers) : mailboxes_(n_workers) {}

@@ -1,5 +1,5 @@
-// A worker of a cluster: functions of modules run on others, their results stay there or come here, and whoever
-// holds a RemoteRef keeps what it refers to alive.
+// A worker of a cluster: functions of modules run on others, their results stay there or come here, and
+// whoever holds a RemoteRef keeps what it refers to alive.
 //
 //   Worker worker({.protocol = {.self = rank, .n_workers = n, .session = job}}, transport, clock, host, codecs);
 //   const Hash128 module = worker.add_module(LoadedModule::load(parse(text), registry));    // on all workers
@@ -8,8 +8,9 @@
 //   AsyncValueRef<Mesh> here = mesh.to_here();
 //   AsyncValueRef<Chain> closed = worker.shutdown();
 //
-// progress() is called by one thread, of whoever made the worker (ProgressThread): it moves packets, and never runs
-// users' code, which is the business of the host's queue. All else is thread-safe, and waits for nothing.
+// progress() is called by one thread, of whoever made the worker (ProgressThread): it moves packets, and
+// never runs users' code, which is the business of the host's queue. All else is thread-safe, and waits for
+// nothing.
 #pragma once
 #include <thread>
 
@@ -24,8 +25,8 @@ class Worker {
  public:
   using Options = WorkerCore::Options;
 
-  // The host has a queue (checked). `transport` and `clock` outlive the worker; references may outlive it, and are
-  // of no use then. The queue is idle before the transport goes.
+  // The host has a queue (checked). `transport` and `clock` outlive the worker; references may outlive it,
+  // and are of no use then. The queue is idle before the transport goes.
   Worker(const Options& options, Transport& transport, const Clock& clock, IntrusivePtr<Host> host,
          Codecs codecs);
   ~Worker();
@@ -43,9 +44,9 @@ class Worker {
   RemoteRef<R> remote(WorkerId owner, const Callee& callee, const Args&... arguments) {
     return RemoteRef<R>(core_->create(owner, callee, values(arguments...), typeid(R)));
   }
-  // Runs a function on a worker; its result comes here, or an error: the function's, with the path that it came,
-  // the way's, or kUnavailable after `timeout` (kNever: that of the options). What remote() throws is the
-  // error, too. The function runs once at most, and may run though the way back has failed.
+  // Runs a function on a worker; its result comes here, or an error: the function's, with the path that it
+  // came, the way's, or kUnavailable after `timeout` (kNever: that of the options). What remote() throws is
+  // the error, too. The function runs once at most, and may run though the way back has failed.
   template <class R, class... Args>
   AsyncValueRef<R> rpc_async(WorkerId worker, const Callee& callee, const Args&... arguments) {
     return rpc_async_within<R>(kNever, worker, callee, arguments...);

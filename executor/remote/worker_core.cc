@@ -191,7 +191,9 @@ void WorkerCore::apply(effect::Fail& e, Tasks& tasks) {
   if (!protocol_.has_object(e.rref)) forget(e.rref, tasks);
 }
 
-void WorkerCore::apply(effect::Gone& e, Tasks&) { log_warning("worker {}: {}", self(), e.error.message()); }
+void WorkerCore::apply(effect::Gone& e, Tasks&) {
+  if (e.is_lost) log_warning("worker {}: {}", self(), e.error.message());
+}
 
 // ---- what users want ----
 

@@ -1,8 +1,8 @@
-// What a worker and its references share: the protocol, behind a mutex, and what goes on around it. Internal to
-// worker.h.
+// A worker and its references share this: the protocol, behind a mutex, and what goes on around it.
+// Internal to worker.h.
 //
-// Threads: any may call what is public, but progress(), which one thread at a time calls. Users' code (functions,
-// continuations, destructors of values) runs on the host's queue alone.
+// Threads: any may call what is public, but progress(), which one thread at a time calls. Users' code
+// (functions, continuations, destructors of values) runs on the host's queue alone.
 #pragma once
 #include <map>
 #include <memory>

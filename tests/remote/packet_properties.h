@@ -1,5 +1,5 @@
-// Any bytes at all must keep to this, read as a packet and taken by a worker: for the fuzz target (fuzz/) and the
-// tests.
+// Any bytes at all must keep to this, read as a packet and taken by a worker: for the fuzz target (fuzz/)
+// and the tests.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -23,8 +23,8 @@ inline std::string broken_packet(std::span<const std::byte> bytes) {
   return {};
 }
 
-// A worker among three that has an object, another's handle, and waiters takes any packets: it goes on, and what
-// it sends are packets.
+// A worker among three that has an object, another's handle, and waiters takes any packets: it goes on, and
+// what it sends are packets.
 class HostileTarget {
  public:
   HostileTarget() : protocol_({.self = 1, .n_workers = 3, .session = 7}) {

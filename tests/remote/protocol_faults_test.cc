@@ -1,5 +1,5 @@
-// Every packet of the scenarios is lost, repeated at once and much later, and delayed: each alone, and each two of
-// them in all ways.
+// Every packet of the scenarios is lost, repeated at once and much later, and delayed: each alone, and each
+// two of them in all ways.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -89,8 +89,8 @@ TEST_P(ProtocolFaults, EveryTwoFaultsAtEveryTwoPacketsChangeNothing) {
 }
 INSTANTIATE_TEST_SUITE_P(, ProtocolFaults, testing::ValuesIn(kScenarios));
 
-// A hole of PyTorch's (RRefContext::addForkOfOwnerIfNotPresent looks at present forks only): a fork request that
-// comes once more after the fork was deleted holds the object for ever.
+// A hole of PyTorch's (RRefContext::addForkOfOwnerIfNotPresent looks at present forks only): a fork request
+// that comes once more after the fork was deleted holds the object for ever.
 TEST(ProtocolHoles, LateDuplicateOfForkRequestBringsNothingBack) {
   int n_duplicates = 0;
   ScenarioWorld world(Scenario::kUserToUser, [&](const SimulatedNetwork::Sent&, const Packet& packet) {
@@ -105,8 +105,8 @@ TEST(ProtocolHoles, LateDuplicateOfForkRequestBringsNothingBack) {
   EXPECT_EQ(n_duplicates, 1);
 }
 
-// The other: when the retries of a fork request are exhausted, the callee's function never runs, and the parent is
-// held for ever. Here it runs anyway, and all that waits for the owner is an error.
+// The other: when the retries of a fork request are exhausted, the callee's function never runs, and the
+// parent is held for ever. Here it runs anyway, and all that waits for the owner is an error.
 class UnreachableOwner : public ScenarioWorld {
  public:
   UnreachableOwner()

@@ -1,4 +1,5 @@
-// A million random schedules of users, faults, crashes and shutdowns, on all cores. A run is replayed by its seed.
+// A million random schedules of users, faults, crashes and shutdowns, on all cores. A run is replayed by
+// its seed.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What comes of everything that can go wrong with a reference or a worker, one at a time.
+// Everything that can go wrong with a reference or a worker, one at a time, has its stated outcome.
 #include "executor/remote/protocol.h"
 
 #include <gmock/gmock.h>
@@ -173,7 +173,7 @@ TEST(Protocol, WorkerThatNeverAnswersIsAnErrorAtEveryWaiterAndHandle) {
   EXPECT_EQ(c.error_of(0, call), expected);
   EXPECT_EQ(c.error_of(0, fetch), expected);
   EXPECT_EQ(c.worker(0).error_of(h)->message(), expected);
-  // What comes later is refused at once.
+  // Whatever comes later is refused at once.
   const WaiterId later = c.worker(0).fetch(c.now, h, kNever),
                  call_later = c.worker(0).call(c.now, 1, {}, {}, kNever);
   c.step(0);

@@ -8,7 +8,7 @@ namespace coppice::executor::remote {
 
 class RandomWorld : public World {
  public:
-  // What may go wrong for good, besides packets.
+  // These may go wrong for good, besides packets.
   enum class Mode { kTransient, kPartition, kCrash, kShutdown };
 
   explicit RandomWorld(uint64_t seed)

@@ -1,5 +1,5 @@
-// The scenarios of PyTorch's note on remote references, and some that it lacks, on a simulated network in which
-// each packet takes 1 ms and whatever a test does to it.
+// The scenarios of PyTorch's note on remote references, and some that it lacks, on a simulated network in
+// which each packet takes 1 ms and whatever a test does to it.
 #pragma once
 #include <array>
 #include <functional>
@@ -23,7 +23,7 @@ inline const char* name_of(Scenario s) {
   return kNames[static_cast<int>(s)];
 }
 
-// What was sent in a run.
+// Counts what was sent in a run.
 struct SentCounts {
   int user_messages = 0;     // calls, creates, fetches, replies
   int control_messages = 0;  // others

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "core/count_down.h"
 #include "executor/builtin_operations.h"
 #include "executor/remote/worker.h"
 #include "executor/text.h"
@@ -58,6 +59,7 @@ TEST(WorkerThreads, ShareAndDropFromEverywhereAndUsersCodeRunsOnQueues) {
 
   std::vector<std::thread> users;
   std::atomic<int> n_wrong{0};
+  CountDown done(2 * kRounds * kWorkers);
   for (WorkerId w = 0; w < kWorkers; ++w) {
     users.emplace_back([&, w] {
       Worker& here = members[w]->worker;
@@ -71,20 +73,18 @@ TEST(WorkerThreads, ShareAndDropFromEverywhereAndUsersCodeRunsOnQueues) {
           results.push_back(sum.to_here());
         }
         for (const auto& r : results) {
-          if (i % 2 == 0) {
-            wait(r);
+          r.and_then([&n_wrong, done, r = r, i]() mutable {
             if (r.is_error() || r.get() != i + 1) ++n_wrong;
-          } else {
-            r.and_then([&, r = r, i] {
-              if (r.is_error() || r.get() != i + 1) ++n_wrong;
-            });
-          }
+            done.count_down();
+          });
+          if (i % 2 == 0) wait(r);
         }
         here.report();
       }
     });
   }
   for (std::thread& t : users) t.join();
+  wait(done.chain());
   for (auto& m : members) m->host->queue()->wait_idle();
   std::vector<AsyncValueRef<Chain>> closed;
   for (auto& m : members) closed.push_back(m->worker.shutdown());

@@ -1,5 +1,5 @@
-// Workers of a cluster on simulated time, and an oracle that knows at each moment who holds what: for tests of
-// the protocol. What users do is a derived class's.
+// Workers of a cluster on simulated time, and an oracle that knows at each moment who holds what: for tests
+// of the protocol. What users do is a derived class's.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ class World {
     std::vector<ServiceId> serves;  // that wait for the value
   };
 
-  // What users do on a worker.
+  // These do what users do on a worker.
   virtual void on_run(WorkerId w, effect::Run& run) = 0;
   virtual void on_complete(WorkerId, const Awaited&, const Outcome&, std::vector<HandleId>) {}
   virtual void on_time() {}
