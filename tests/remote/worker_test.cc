@@ -139,12 +139,12 @@ TEST_F(WorkerTest, ReferenceComesHomeAsTheOwnersOwn) {
   EXPECT_EQ(back->local_value().get_async_value(), mine.local_value().get_async_value());
 }
 
-TEST_F(WorkerTest, ReferenceIsForwardedAlongAChainOfEightWorkers) {
+TEST_F(WorkerTest, ReferenceIsForwardedAlongAChainOfWorkers) {
   const auto mine = at(3).own(make_available_async_value<int32_t>(7));
-  // By 2, 1, 0, and round again by workers that get it from others.
-  const auto once = at(3).rpc_async<int32_t>(2, callee("forward"), mine, 1);
+  // Worker 0 has it of 1, which has it of 2, which has it of the owner.
+  const auto result = at(3).rpc_async<int32_t>(2, callee("forward"), mine, 1);
   cluster.run();
-  EXPECT_EQ(once.get(), 7);
+  EXPECT_EQ(result.get(), 7);
 }
 
 TEST_F(WorkerTest, ObjectThatComesLaterIsFetchedThen) {
@@ -279,6 +279,32 @@ TEST_F(WorkerTest, CircularReferencesEndWithShutdown) {
   cluster.run();
   EXPECT_EQ(at(0).state(), Protocol::State::kClosed);
   EXPECT_EQ(at(1).state(), Protocol::State::kClosed);
+}
+
+// A third of all packets is lost, and many come twice.
+class LossyWorkerTest : public WorkerTest {
+ public:
+  LossyWorkerTest()
+      : WorkerTest({.n_workers = 4, .channel = {.first_retry = 20ms, .backoff = 1.1, .most_sends = 40}},
+                   RandomFaults(11, {.lose = 0.33, .repeat = 0.3})) {}
+};
+
+TEST_F(LossyWorkerTest, EverythingIsAsOnAGoodNetwork) {
+  std::vector<AsyncValueRef<int32_t>> results;
+  std::vector<int32_t> expected;
+  for (int i = 0; i < 20; ++i) {
+    const auto sum = at(i % 4).remote<int32_t>(static_cast<WorkerId>((i + 1) % 4), callee("add"), i, 100);
+    results.push_back(sum.to_here());
+    results.push_back(at(i % 4).rpc_async<int32_t>(static_cast<WorkerId>((i + 2) % 4), callee("fetch"), sum));
+    results.push_back(
+        at(i % 4).rpc_async<int32_t>(static_cast<WorkerId>((i + 3) % 4), callee("forward"), sum, 3));
+    expected.insert(expected.end(), 3, i + 100);
+  }
+  cluster.run();
+  for (size_t i = 0; i < results.size(); ++i) {
+    ASSERT_EQ(error_of(results[i]), "") << i;
+    EXPECT_EQ(results[i].get(), expected[i]) << i;
+  }
 }
 
 TEST_F(WorkerTest, LastDropOnlyEnqueues) {
