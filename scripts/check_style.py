@@ -19,7 +19,7 @@ import sys
 
 LAYERS = ["core", "gpu", "executor", "sparse", "apps"]
 # Folders and files that stand outside the chain: what layer they count as.
-OUTSIDE = {"coppice": "sparse", "coppice/output.h": "apps", "coppice/viewer.h": "apps", "coppice/solver.h": "apps", "benchmarks": "apps"}
+OUTSIDE = {"remote": "executor", "coppice": "sparse", "coppice/output.h": "apps", "coppice/viewer.h": "apps", "coppice/solver.h": "apps", "benchmarks": "apps"}
 FOLDERS = LAYERS + ["coppice", "benchmarks", "tests"]
 
 # System headers that only some files may include: (what, pattern of the include, pattern of the files, in words).

@@ -45,6 +45,7 @@ test   gdb                     steps through kernels
 test   python3                 checks the style rules
 test   xvfb                    a display without a screen, for tests of the window
 test   xdotool                 moves the mouse and types in tests of the window
+test   spin                    checks the model of remote references
 bench  python3-venv            installs Taichi, which benchmarks stand beside
 bench  valgrind                counts instructions
 bench  libboost-dev            intrusive_ptr, which reference counts stand beside
