@@ -9,7 +9,7 @@ namespace {
 #ifdef COPPICE_DEBUG
 constexpr uint64_t kSeeds = 6'000;
 #else
-constexpr uint64_t kSeeds = 60'000;
+constexpr uint64_t kSeeds = 30'000;
 #endif
 
 TEST(ProtocolRandom, ManySeedsKeepWhatIsUsedAndFreeWhatIsNot) {
