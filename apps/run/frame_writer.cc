@@ -58,7 +58,12 @@ void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double mi
   // All that can fail but the disk is done for the first frame: what an earlier run has left is set aside
   // now, and removed when the frame is on disk.
   if (!log_) begin();
-  write_files(frame);
+  try {
+    write_files(frame);
+  } catch (const Error&) {
+    folder_.require_in_place();  // says why, where the folder went meanwhile
+    throw;
+  }
   // The row comes last: a frame that has one has all its files.
   std::vector<double> row;
   for (const StatsColumn& column : stats_columns(scene_, s, {frame.number, milliseconds}))
