@@ -68,7 +68,7 @@ COPPICE_INLINE void each_item_with_sums(const LaunchBlock* block, uint64_t begin
       if constexpr (H::kRole == Role::kAccumulate)
         delays = delays || (coppice_fields[b].access & kDelaysSums) != 0;
     });
-    if (delays) {
+    if (coppice_has_workers() && delays) {  // no GPU's code has any of it, whatever it was specialized for
       DelayedSums delayed;
       walks->sums = &delayed;
       each_item<LoopItem, false>(

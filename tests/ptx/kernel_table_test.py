@@ -14,7 +14,7 @@ Runs the programs below with COPPICE_PTX_FOLDER (gpu/jit/ptx_recorder.h), and as
 
 The table is printed, and written to BUILD/kernel_table.txt. Fails when
 
-- ptxas refuses any of it, or a hot kernel spills registers;
+- ptxas refuses any of it, or a hot kernel spills more than MAY_SPILL says;
 - a hot kernel reads, writes or adds through a generic address, of which the GPU finds out at run time what memory it is of;
 - a kernel in the generated headers was not met, or lacks PTX for a GPU, and is not in NOT_FOR_GPUS with the reason;
 - one of NOT_FOR_GPUS has PTX.
@@ -72,6 +72,10 @@ def programs(build, folder):
         yield [tests / "planted_program", fault], True
 
 
+# Bytes of spills of hot kernels, loads and stores together, and why.
+MAY_SPILL = {
+    "mpm.grid_to_particles_wide_3d": 32,  # AFLIP's: two values of a node beside a particle, once for each particle
+}
 # Kernels without a row, and why.
 NOT_FOR_GPUS = {
     "jit.write_checks": "compiled, not launched, by specializer_test",
@@ -267,7 +271,7 @@ def check(known, kernels, without_libdevice):
             wrong.append(f"{name}: cannot be PTX: {kernel.refused[0]}")
         elif not has_ptx:
             wrong.append(f"{name}: assembled for {sorted(kernel.usage)} only")
-        elif known.get(name) in HOT_FOLDERS and any(usage.spills for usage in kernel.usage.values()):
+        elif known.get(name) in HOT_FOLDERS and any(usage.spills > MAY_SPILL.get(name, 0) for usage in kernel.usage.values()):
             wrong.append(f"{name} is hot and spills registers")
         elif known.get(name) in HOT_FOLDERS:
             generic = {word for texts in kernel.texts.values() for text in texts.values() for word in generic_accesses(text)}
