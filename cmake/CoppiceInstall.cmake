@@ -65,7 +65,7 @@ install(FILES ${CMAKE_BINARY_DIR}/cmake/coppiceConfig.cmake ${CMAKE_BINARY_DIR}/
 install(DIRECTORY coppice core gpu executor sparse DESTINATION include/coppice
   FILES_MATCHING PATTERN "*.h" PATTERN "llvm_module.h" EXCLUDE)
 # Of apps, what coppice/output.h, coppice/viewer.h and coppice/solver.h include and no more.
-install(FILES apps/output/grid_vti.h apps/output/particle_ply.h apps/output/particle_vtu.h apps/output/pvd_log.h apps/output/vdb_writer.h
+install(FILES apps/output/grid_vti.h apps/output/growing_file.h apps/output/particle_ply.h apps/output/particle_vtu.h apps/output/pvd_log.h apps/output/vdb_writer.h
   apps/output/write_ply.h apps/output/write_png.h apps/output/write_vdb.h apps/output/write_vti.h apps/output/write_vtu.h
   DESTINATION include/coppice/apps/output)
 install(FILES apps/viewer/viewer.h DESTINATION include/coppice/apps/viewer)

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/output/growing_file.h"
+
 namespace coppice {
 
 class CsvLog {
@@ -19,22 +21,18 @@ class CsvLog {
   // Creates `path`, or empties it, and writes the header. Column names hold no comma, quote or line break.
   // Throws Error(kIo).
   CsvLog(std::string path, std::vector<std::string> columns);
-  CsvLog(const CsvLog&) = delete;
-  CsvLog& operator=(const CsvLog&) = delete;
-  ~CsvLog();
 
   // One value per column, written with the fewest digits that read back as the same double. Blocks until the
   // row is on disk. Throws Error(kIo), which names the file and the reason; the rows before stay.
   void write_row(std::span<const double> values);
   // Throws Error(kIo) when the table was removed, moved or replaced, so that nobody would find the rows.
-  void require_in_place() const;
+  void require_in_place() const { file_.require_in_place(); }
 
  private:
   void append_line(const std::string& line);
 
-  std::string path_;
+  GrowingFile file_;
   size_t n_columns_;
-  int descriptor_ = -1;
   int64_t size_bytes_ = 0;  // of the whole rows
 };
 

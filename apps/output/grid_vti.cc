@@ -39,6 +39,12 @@ uint64_t PointBox::count() const {
   return n.x() * n.y() * n.z();
 }
 
+void PointBox::include(const Vec3i& point) {
+  const bool is_first = is_empty();
+  min = is_first ? point : Vec3i(min.cwiseMin(point));
+  max = is_first ? point : Vec3i(max.cwiseMax(point));
+}
+
 size_t PointBox::index(const Vec3i& point) const {
   const Eigen::Matrix<size_t, 3, 1> at = (point - min).cast<size_t>(), n = size().cast<size_t>();
   return (at.z() * n.y() + at.y()) * n.x() + at.x();

@@ -23,6 +23,7 @@ struct PointBox {
   // Returns the points along each axis.
   Vec3i size() const { return is_empty() ? Vec3i::Zero() : Vec3i(max - min + Vec3i::Ones()); }
   uint64_t count() const;
+  void include(const Vec3i& point);
   // Returns the place of a point of the box in an array.
   size_t index(const Vec3i& point) const;
 };

@@ -8,27 +8,25 @@
 #include <cstdint>
 #include <string>
 
+#include "apps/output/growing_file.h"
+
 namespace coppice {
 
 class PvdLog {
  public:
   // Creates `path`, or empties it, as a collection of nothing. Throws Error(kIo).
   explicit PvdLog(std::string path);
-  PvdLog(const PvdLog&) = delete;
-  PvdLog& operator=(const PvdLog&) = delete;
-  ~PvdLog();
 
   // Adds a file of the series, by its name as seen from the collection's folder. Blocks until the entry is on
   // disk. Throws Error(kIo), which names the collection and the reason; the entries before stay.
   void add(const std::string& file_name, double time_s);
   // Throws Error(kIo) when the collection was removed, moved or replaced, so that nobody would find it.
-  void require_in_place() const;
+  void require_in_place() const { file_.require_in_place(); }
 
  private:
   void write_at_end(const std::string& text);
 
-  std::string path_;
-  int descriptor_ = -1;
+  GrowingFile file_;
   int64_t size_bytes_ = 0;  // without the closing tags
 };
 

@@ -13,11 +13,7 @@ void write_image(const std::string& path, std::span<const std::array<int32_t, 3>
                  std::span<const float> values, const VtiOptions& options) {
   check_finite_cells(path, coords, values);
   VtiGrid grid{{}, options.origin, options.spacing, options.time_s};
-  for (size_t i = 0; i < coords.size(); ++i) {
-    const Vec3i at(coords[i].data());
-    grid.box.min = i == 0 ? at : Vec3i(grid.box.min.cwiseMin(at));
-    grid.box.max = i == 0 ? at : Vec3i(grid.box.max.cwiseMax(at));
-  }
+  for (const std::array<int32_t, 3>& at : coords) grid.box.include(Vec3i(at.data()));
   const auto fill = [&](std::span<float> to) {
     for (size_t i = 0; i < coords.size(); ++i) to[grid.box.index(Vec3i(coords[i].data()))] = values[i];
   };

@@ -137,12 +137,8 @@ void add_averages(WrittenGrid& grid, const mpm::ParticleSnapshot& particles,
 
 PointBox WrittenGrid::box() const {
   PointBox box;
-  bool is_first = true;
   for_each_node(blocks, dim, [&](size_t n, const Vec3i& at) {
-    if (blocks.values[n] == 0) return;
-    box.min = is_first ? at : Vec3i(box.min.cwiseMin(at));
-    box.max = is_first ? at : Vec3i(box.max.cwiseMax(at));
-    is_first = false;
+    if (blocks.values[n] != 0) box.include(at);
   });
   return box;
 }
