@@ -1,62 +1,22 @@
 // libFuzzer target of the binary form: any bytes, as they are and with the header that their
 // payload demands, are the one encoding of a module, or are refused in order; and reading them
 // takes memory by their number only.
-#include <sanitizer/allocator_interface.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
+#include "fuzz/decode_memory.h"
 #include "tests/executor/forms_properties.h"
 
 namespace {
 
 using Bytes = std::span<const std::byte>;
-
-// binary.h promises the first bound; the second one is room for an exception.
-constexpr size_t kMostPerByte = 100, kMostBesides = 4096;
-
-bool is_counting = false;
-size_t live_bytes = 0, most_live_bytes = 0;
-
-void on_malloc(const volatile void*, size_t size) {
-  if (!is_counting) return;
-  live_bytes += size;
-  most_live_bytes = std::max(most_live_bytes, live_bytes);
-}
-
-void on_free(const volatile void* block) {
-  if (is_counting && block != nullptr)
-    live_bytes -= __sanitizer_get_allocated_size(const_cast<const void*>(block));
-}
-
-// Returns the most bytes that decode() holds at once.
-size_t memory_of_decode(Bytes file) {
-  live_bytes = most_live_bytes = 0;
-  is_counting = true;
-  try {
-    coppice::executor::decode(file, "");
-  } catch (const coppice::Error&) {
-  }
-  is_counting = false;
-  return most_live_bytes;
-}
+using coppice::fuzz::must_hold;
 
 void must_hold(Bytes file) {
-  const size_t memory = memory_of_decode(file);
-  std::string broken = coppice::executor::try_binary(file).broken;
-  if (memory > kMostPerByte * file.size() + kMostBesides)
-    broken = std::to_string(memory) + " bytes of memory for " + std::to_string(file.size()) + " bytes";
-  if (broken.empty()) return;
-  std::fprintf(stderr, "%s\n", broken.c_str());
-  std::abort();
+  coppice::fuzz::must_decode_within_bounds(file.size(), [&] { coppice::executor::decode(file, ""); });
+  must_hold(coppice::executor::try_binary(file).broken);
 }
 
 }  // namespace
-
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  return __sanitizer_install_malloc_and_free_hooks(on_malloc, on_free) > 0 ? 0 : 1;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes bytes = std::as_bytes(std::span(data, size));
