@@ -14,7 +14,11 @@ namespace coppice::mpm {
 
 template <int D>
 SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& from, uint64_t most_emitted)
-    : device(std::move(on)), scene(from), program(device), grid(device, scene.cells(), has_wide_nodes(scene)), particles(device) {
+    : device(std::move(on)),
+      scene(from),
+      program(device),
+      grid(device, scene.cells(), has_wide_nodes(scene)),
+      particles(device) {
   set_geometry(scene, arguments);
   const std::string_view name = device->name();
   const MemoryLimits limits{.device_bytes = device->memory_bytes(),

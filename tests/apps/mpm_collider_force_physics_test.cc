@@ -98,13 +98,7 @@ TEST(ColliderForce, IsTheSameOnAnEmulatedGpu) {
       "shape = \"box\"\ncenter = [0.55, 0.55, 0.5]\nhalf_size = [0.15, 0.15, 0.15]\nvelocity = [0, -2, 0]\n"
       "material = \"jelly\"\n[[collider]]\nshape = \"capsule\"\ncenter = [0.5, 0.3, 0.5]\nradius = 0.1\n"
       "half_height = 0.2\nrotate_deg = [0, 0, 80]\nfriction = 0.3\nangular_velocity_rad_s = [1, 0, 0]\n";
-  std::vector<ColliderForce> forces;
-  for (const char* device : {"cpu", "simt"}) {
-    const auto solver = Solver::create(Device::named(device), parse_physics_scene(text));
-    solver->wait_ready();
-    wait_advance(*solver, 2);
-    forces.push_back(solver->wait_stats().colliders[0]);
-  }
+  const std::array<ColliderForce, 2> forces = wait_forces_on_cpu_and_simt(text);
   EXPECT_LT(forces[0].force_N.y(), 0);
   EXPECT_NEAR((forces[0].force_N - forces[1].force_N).norm(), 0, 1e-3 * forces[0].force_N.norm());
   EXPECT_NEAR((forces[0].torque_N_m - forces[1].torque_N_m).norm(), 0, 1e-3 * forces[0].force_N.norm());

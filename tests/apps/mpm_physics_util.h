@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -35,8 +36,38 @@ inline std::unique_ptr<Solver> wait_start(const std::string& text) {
   return wait_start(parse_physics_scene(text));
 }
 
+// Two jelly boxes without weight, one on the other, that start in opposite directions: a square or cube that
+// tumbles, about itself and, as it drifts past the origin, about that.
+inline std::unique_ptr<Solver> wait_start_tumbling(int dim, double drift_m_s, const char* solver = "") {
+  const bool solid = dim == 3;
+  const auto box = [&](double y, double speed_m_s) {
+    return fmt::format(
+        "[[emitter]]\nshape = \"box\"\ncenter = [0, {}{}]\nhalf_size = [0.2, 0.1{}]\nvelocity = "
+        "[{}, {}{}]\nmaterial = \"jelly\"\n",
+        0.3 + y, solid ? ", 0.1" : "", solid ? ", 0.2" : "", speed_m_s + drift_m_s, 0.5 * drift_m_s,
+        solid ? ", 0.05" : "");
+  };
+  return wait_start(fmt::format(
+      "dim = {}\ngravity = {}\n{}[domain]\nmin = {}\nmax = {}\n[grid]\nresolution = {}\n[time]\nframe_dt_s = "
+      "0.1\n{}{}",
+      dim, solid ? "[0, 0, 0]" : "[0, 0]", solver, solid ? "[-1, -1, -1]" : "[-1, -1]",
+      solid ? "[1, 1, 1]" : "[1, 1]", solid ? 24 : 64, box(0.1, -0.4), box(-0.1, 0.4)));
+}
+
 inline void wait_advance(Solver& solver, int frames) {
   for (int i = 0; i < frames; ++i) solver.wait_advance_frame();
+}
+
+// Returns what the scene's first collider took in two frames, on a CPU and on an emulated GPU.
+inline std::array<ColliderForce, 2> wait_forces_on_cpu_and_simt(const std::string& text) {
+  std::array<ColliderForce, 2> forces;
+  for (size_t i = 0; i < 2; ++i) {
+    const auto solver = Solver::create(Device::named(i == 0 ? "cpu" : "simt"), parse_physics_scene(text));
+    solver->wait_ready();
+    wait_advance(*solver, 2);
+    forces[i] = solver->wait_stats().colliders[0];
+  }
+  return forces;
 }
 
 // Mean of f(i) over the particles of a snapshot that `keep` lets through; fails the test when there are none.

@@ -120,13 +120,7 @@ TEST(Traction, IsTheSameOnAnEmulatedGpu) {
       "shape = \"box\"\ncenter = [0.55, 0.6, 0.5]\nhalf_size = [0.15, 0.15, 0.15]\nvelocity = [0, -4, 0]\n"
       "material = \"jelly\"\n[[collider]]\nshape = \"box\"\ncenter = [0.5, 0.3, 0.5]\n"
       "half_size = [0.3, 0.15, 0.3]\nfriction = 0.3\ntractions = true\n";
-  std::vector<ColliderForce> forces;
-  for (const char* device : {"cpu", "simt"}) {
-    const auto solver = Solver::create(Device::named(device), parse_physics_scene(text));
-    solver->wait_ready();
-    wait_advance(*solver, 2);
-    forces.push_back(solver->wait_stats().colliders[0]);
-  }
+  const std::array<ColliderForce, 2> forces = wait_forces_on_cpu_and_simt(text);
   EXPECT_LT(forces[0].side_force_N[3].y(), 0);
   for (size_t side = 0; side < 6; ++side) {
     EXPECT_NEAR((forces[0].side_force_N[side] - forces[1].side_force_N[side]).norm(), 0,

@@ -14,25 +14,8 @@ namespace {
 constexpr const char* kApic = "[solver]\ntransfer = \"apic\"\n";
 constexpr const char* kAflip = "[solver]\ntransfer = \"aflip\"\n";
 
-// Two jelly boxes, one on the other, that start in opposite directions, and drift past the origin.
-std::string tumbling_body(int dim, double drift_m_s) {
-  const bool solid = dim == 3;
-  const auto box = [&](double y, double speed_m_s) {
-    return fmt::format(
-        "[[emitter]]\nshape = \"box\"\ncenter = [0, {}{}]\nhalf_size = [0.2, 0.1{}]\nvelocity = "
-        "[{}, {}{}]\nmaterial = \"jelly\"\n",
-        0.3 + y, solid ? ", 0.1" : "", solid ? ", 0.2" : "", speed_m_s + drift_m_s, 0.5 * drift_m_s,
-        solid ? ", 0.05" : "");
-  };
-  return fmt::format(
-      "dim = {}\ngravity = {}\n{}[domain]\nmin = {}\nmax = {}\n[grid]\nresolution = {}\n[time]\nframe_dt_s = "
-      "0.1\n{}{}",
-      dim, solid ? "[0, 0, 0]" : "[0, 0]", kAflip, solid ? "[-1, -1, -1]" : "[-1, -1]",
-      solid ? "[1, 1, 1]" : "[1, 1]", solid ? 24 : 64, box(0.1, -0.4), box(-0.1, 0.4));
-}
-
 void expect_momenta_are_kept(int dim, double drift_m_s) {
-  const std::unique_ptr<Solver> solver = wait_start(tumbling_body(dim, drift_m_s));
+  const std::unique_ptr<Solver> solver = wait_start_tumbling(dim, drift_m_s, kAflip);
   const FrameStats start = solver->wait_stats();
   ASSERT_GT(std::abs(start.angular_momentum.z()), 0.01 * start.mass_kg);
   const double scale = start.mass_kg * start.max_speed_m_s;
