@@ -23,26 +23,47 @@ COPPICE_INLINE std::uint32_t colliders_beside(const StepArguments<D>& a, const s
   return beside;
 }
 
+// Particles stay between these, m from node 0.
+template <int D>
+COPPICE_INLINE float low_end(const StepArguments<D>& a) {
+  return (kPad + 0.01f) * a.dx;
+}
+template <int D>
+COPPICE_INLINE float high_end(const StepArguments<D>& a, int k) {
+  return (a.high_wall[k] - 0.01f) * a.dx;
+}
+
 // Stops a particle of a block that moves `from` one place to another at the colliders that it meets, which
-// get its momentum. Returns whether it meets any.
+// get its momentum. Returns whether it meets any. One that is pushed into another collider, or beyond a wall,
+// is pushed again, and stays where it was if that does not help.
 template <int D>
 COPPICE_INLINE bool stop_at_colliders(const StepArguments<D>& a, std::uint32_t colliders,
                                       std::int64_t block_number, float mass, const SmallVec<float, D>& from,
                                       SmallVec<float, D>& to, SmallVec<float, D>& velocity) {
+  constexpr int kMostRounds = 4;
   const float gap = 1e-3f * a.dx;
-  bool meets = false;
-  for (std::uint32_t c = 0; colliders >> c != 0; ++c) {
-    if ((colliders >> c & 1u) == 0) continue;
-    const ColliderState<D>&now = a.control->now[c], &next = a.control->next[c];
-    const Contact<float, D> hit = meet(now, next, from, to, gap);
-    if (!hit.is_any) continue;
-    meets = true;
-    to = hit.position;
-    const SmallVec<float, D> before = velocity;
-    velocity = respond_to_collider(now.boundary, now.friction, velocity, hit.velocity, hit.normal);
-    add_impulse<D>(a, block_number, c, mass * (before - velocity), to, hit.normal);
+  bool meets = true, has_met = false;
+  for (int round = 0; meets && round < kMostRounds; ++round) {
+    meets = false;
+    for (std::uint32_t c = 0; colliders >> c != 0; ++c) {
+      if ((colliders >> c & 1u) == 0) continue;
+      const ColliderState<D>&now = a.control->now[c], &next = a.control->next[c];
+      const Contact<float, D> hit = meet(now, next, from, to, gap);
+      if (!hit.is_any) continue;
+      meets = has_met = true;
+      const SmallVec<float, D> center = center_of(now), moved = to, before = velocity;
+      to = hit.position;
+      velocity = respond_to_collider(now.boundary, now.friction, velocity, hit.velocity, hit.normal);
+      // A push out of the collider moves the particle off its line: what angular momentum that makes the
+      // collider gives, too.
+      const SmallVec<float, 3> turn =
+          mass * (torque_of(moved - center, before) - torque_of(to - center, velocity));
+      add_impulse<D>(a, block_number, c, mass * (before - velocity), turn, hit.normal);
+      COPPICE_UNROLL for (int k = 0; k < D; ++k) to.v[k] = clamp_to(to.v[k], low_end(a), high_end(a, k));
+    }
   }
-  return meets;
+  if (meets) to = from;
+  return has_met;
 }
 
 }  // namespace coppice::mpm

@@ -46,17 +46,17 @@ COPPICE_INLINE void add_side_impulse(const StepArguments<D>& a, std::int64_t slo
   COPPICE_UNROLL for (int k = 0; k < D; ++k) add_fixed(&sum.momentum[side][k], impulse.v[k]);
 }
 
-// Gives collider `c` an impulse (kg m/s) at a place, where it has that normal. `spread` is any
-// number: equal ones share their sums' memory.
+// Gives collider `c` momentum (kg m/s) and angular momentum (kg m^2/s, about its centre) at a place where it
+// has that normal. `spread` is any number: equal ones share their sums' memory.
 template <int D>
 COPPICE_INLINE void add_impulse(const StepArguments<D>& a, std::int64_t spread, std::uint32_t c,
-                                SmallVec<float, D> impulse, const SmallVec<float, D>& at,
+                                const SmallVec<float, D>& impulse, const SmallVec<float, 3>& turn,
                                 const SmallVec<float, D>& normal) {
   ColliderImpulse& sum = a.impulses[spread % kImpulseSlots * kMaxColliders + c];
   const SmallVec<float, D> scaled = a.per_impulse * impulse;
-  const SmallVec<float, 3> turn = torque_of(at - center_of(a.control->now[c]), scaled);
   COPPICE_UNROLL for (int k = 0; k < D; ++k) add_fixed(&sum.momentum[k], scaled.v[k]);
-  COPPICE_UNROLL for (int k = D == 3 ? 0 : 2; k < 3; ++k) add_fixed(&sum.angular[k], turn.v[k]);
+  COPPICE_UNROLL for (int k = D == 3 ? 0 : 2; k < 3; ++k)
+      add_fixed(&sum.angular[k], a.per_impulse * turn.v[k]);
   if ((a.with_sides >> c & 1u) != 0) add_side_impulse<D>(a, spread % kImpulseSlots, c, scaled, normal);
 }
 

@@ -13,11 +13,12 @@
 // moves without its own velocity goes to its spin (excess_moment()). The paper has no own spin, and lets its
 // ASFLIP move particles with their own velocity where the material expands, which shifts the centre of mass.
 // Where all do always, bodies that meet run into each other: two discs of jelly part with 0.83 of their
-// speed, and here with 0.97. Beside a wall or a collider a particle has no own motion: what they stopped must
-// not go on.
+// speed, and here with 0.97. Beside a wall or a collider a particle has no own motion, or only along it where
+// it is without friction: what they stopped must not go on.
 //
 // Device-clean.
 #pragma once
+#include "apps/mpm/collider_impulse.h"
 #include "apps/mpm/settle_particle.h"
 
 namespace coppice::mpm {
@@ -154,24 +155,6 @@ COPPICE_INLINE Float4 excess_moment(const StepArguments<D>& a, const Particle& p
   return moment;
 }
 
-// Returns whether a wall or a collider is so near that nodes which they act on are a particle's.
-template <int D>
-COPPICE_INLINE bool is_beside_boundary(const StepArguments<D>& a, const Surroundings& beside,
-                                       const Particle& p) {
-  const float near = 1.5f * a.dx;
-  SmallVec<float, D> x{};
-  bool is_beside = false;
-  COPPICE_UNROLL
-  for (int k = 0; k < D; ++k) {
-    x.v[k] = p[Attribute<D>::kPosition + k];
-    is_beside = is_beside || x.v[k] < kPad * a.dx + near || x.v[k] > a.high_wall[k] * a.dx - near;
-  }
-  for (std::uint32_t c = 0; beside.colliders >> c != 0; ++c) {
-    if ((beside.colliders >> c & 1u) != 0) is_beside = is_beside || distance_to(a.control->next[c], x) < near;
-  }
-  return is_beside;
-}
-
 // A particle's spin beyond the grid's lies here until its deformation has followed the grid: behind the
 // density that gather_particle() leaves, where its stress was.
 template <int D>
@@ -184,28 +167,82 @@ COPPICE_INLINE Spin<D> own_spin(const Particle& p) {
   return spin;
 }
 
-// Gives a particle, which has the grid's new motion, the part of its own that it keeps.
+// Takes from own motion what a boundary of that kind stops: along the normal only, where nothing holds the
+// material along the surface.
 template <int D>
-COPPICE_INLINE void keep_own_motion(const StepArguments<D>& a, const Particle& p, const SeenBefore<D>& seen,
-                                    const Surroundings& beside, BlockFindings& found) {
-  using A = Attribute<D>;
-  const bool has_bounds = beside.colliders != 0 || beside.has_walls;
-  const float flip = has_bounds && is_beside_boundary<D>(a, beside, p) ? 0.0f : a.flip;
+COPPICE_INLINE OwnMotion<D> stopped_part(BoundaryKind kind, float friction, const SmallVec<float, D>& normal,
+                                         OwnMotion<D>& own) {
+  OwnMotion<D> stopped = own;
+  if (kind != BoundaryKind::kStick && friction == 0.0f) stopped.velocity = dot(own.velocity, normal) * normal;
+  own.velocity = own.velocity - stopped.velocity;
+  own.spin = {};
+  return stopped;
+}
+
+// Takes from a particle's own motion what walls and colliders stop that are so near that nodes which they act
+// on are the particle's. Colliders get its momentum.
+template <int D>
+COPPICE_INLINE void stop_own_motion(const StepArguments<D>& a, const Group<D>& group, const Particle& p,
+                                    std::int64_t block_number, const Surroundings& beside,
+                                    OwnMotion<D>& own) {
+  const float near = 1.5f * a.dx;
+  SmallVec<float, D> x{};
+  COPPICE_UNROLL
+  for (int k = 0; k < D; ++k) {
+    x.v[k] = p[Attribute<D>::kPosition + k];
+    const bool is_low = x.v[k]<kPad * a.dx + near, is_high = x.v[k]> a.high_wall[k] * a.dx - near;
+    if (!is_low && !is_high) continue;
+    SmallVec<float, D> normal{};
+    normal.v[k] = 1.0f;
+    stopped_part<D>(a.walls[2 * k + (is_low ? 0 : 1)], a.wall_friction, normal, own);
+  }
+  for (std::uint32_t c = 0; beside.colliders >> c != 0; ++c) {
+    if ((beside.colliders >> c & 1u) == 0) continue;
+    const ColliderState<D>& collider = a.control->next[c];
+    const ColliderSample<float, D> surface = sample(collider, x);
+    if (!(surface.distance < near)) continue;
+    const OwnMotion<D> stopped = stopped_part<D>(collider.boundary, collider.friction, surface.normal, own);
+    const SmallVec<float, D> impulse = group.mass * stopped.velocity;
+    SmallVec<float, 3> turn = torque_of(x - center_of(a.control->now[c]), impulse);
+    // A gradient's curl is twice its spin, and m dx^2/4 is what a particle has of inertia.
+    const float inertia = 0.5f * group.mass * a.dx * a.dx;
+    COPPICE_UNROLL
+    for (int k = D == 2 ? 2 : 0; k < 3; ++k) turn.v[k] += inertia * stopped.spin.v[D == 2 ? 0 : k];
+    add_impulse<D>(a, block_number, c, impulse, turn, surface.normal);
+  }
+}
+
+// Returns the part of its own motion that a particle keeps which has the grid's new motion.
+template <int D>
+COPPICE_INLINE OwnMotion<D> kept_motion(const StepArguments<D>& a, const Particle& p,
+                                        const SeenBefore<D>& seen) {
   const Float4 excess = excess_moment<D>(a, p, seen) * (2.0f * a.dt * a.inv_dx * a.inv_dx);
+  OwnMotion<D> own{};
+  COPPICE_UNROLL for (int k = 0; k < D; ++k) own.velocity.v[k] = a.flip * seen.own.velocity.v[k];
+  COPPICE_UNROLL
+  for (int k = 0; k < (D == 2 ? 1 : 3); ++k)
+    own.spin.v[k] = a.flip * (seen.own.spin.v[k] - excess[D == 2 ? 2 : k]);
+  return own;
+}
+
+// Gives a particle own motion, of which walls and colliders leave what they do not stop.
+template <int D>
+COPPICE_INLINE void add_own_motion(const StepArguments<D>& a, const Group<D>& group, const Particle& p,
+                                   std::int64_t block_number, const Surroundings& beside, OwnMotion<D> own,
+                                   BlockFindings& found) {
+  using A = Attribute<D>;
+  if (beside.colliders != 0 || beside.has_walls) stop_own_motion<D>(a, group, p, block_number, beside, own);
   float speed2 = 0.0f;
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {
-    const float v = p[A::kVelocity + k] + flip * seen.own.velocity.v[k];
+    const float v = p[A::kVelocity + k] + own.velocity.v[k];
     p[A::kVelocity + k] = v;
     speed2 += v * v;
   }
-  Spin<D> kept{};
-  COPPICE_UNROLL
-  for (int k = 0; k < (D == 2 ? 1 : 3); ++k) kept.v[k] = flip * (seen.own.spin.v[k] - excess[D == 2 ? 2 : k]);
   SmallMat<float, D> c = affine_of<D>(p);
-  add_spin<D>(c, 1.0f, kept);
+  add_spin<D>(c, 1.0f, own.spin);
   COPPICE_UNROLL for (int k = 0; k < D * D; ++k) p[A::kAffine + k] = c.m[k];
-  COPPICE_UNROLL for (int k = 0; k < (D == 2 ? 1 : 3); ++k) p[kOwnSpin<D> + k] = kept.v[k];
+  COPPICE_UNROLL for (int k = 0; k < (D == 2 ? 1 : 3); ++k) p[kOwnSpin<D> + k] = own.spin.v[k];
   found.not_finite = found.not_finite || !(speed2 < 1e30f);
   found.max_speed2 = speed2 > found.max_speed2 ? speed2 : found.max_speed2;
 }

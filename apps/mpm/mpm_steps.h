@@ -30,7 +30,8 @@ COPPICE_INLINE Float4 apply_boundaries(const StepArguments<D>& a, std::int64_t b
     if (!(hit.distance <= 0.0f)) continue;
     const SmallVec<float, D> before = v;
     v = respond_to_collider(collider.boundary, collider.friction, v, hit.velocity, hit.normal);
-    add_impulse<D>(a, block_number, c, value[3] * (before - v), x, hit.normal);
+    const SmallVec<float, D> impulse = value[3] * (before - v);
+    add_impulse<D>(a, block_number, c, impulse, torque_of(x - center_of(collider), impulse), hit.normal);
   }
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {

@@ -16,15 +16,6 @@ struct BlockFindings {
   bool not_finite = false;
 };
 
-// Particles stay between these, m from node 0.
-template <int D>
-COPPICE_INLINE float low_end(const StepArguments<D>& a) {
-  return (kPad + 0.01f) * a.dx;
-}
-template <int D>
-COPPICE_INLINE float high_end(const StepArguments<D>& a, int k) {
-  return (a.high_wall[k] - 0.01f) * a.dx;
-}
 // Returns whether the stencil of a place, so many nodes from a tile's first, is in that tile.
 template <int D>
 COPPICE_INLINE bool is_in_tile(float nodes) {
@@ -86,7 +77,7 @@ COPPICE_INLINE void settle_particle(const StepArguments<D>& a, const Group<D>& g
   float speed2 = 0.0f;
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {
-    p[A::kPosition + k] = to.v[k] = clamp_to(to.v[k], low_end(a), high_end(a, k));
+    p[A::kPosition + k] = to.v[k];
     p[A::kVelocity + k] = v.v[k];
     speed2 += v.v[k] * v.v[k];
     found.drifted =

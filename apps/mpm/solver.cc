@@ -132,8 +132,8 @@ bool SolverOf<D>::wait_advance(int most_steps) {
   if (frame_end_s - time_s_ > tolerance_s) return false;
   ++frame_;
   is_frame_over_ = true;
-  log_debug("frame {}: {} steps, dt {:.3g} s ({} bound), {} sorts", frame_, stats_.steps, stats_.dt_s,
-            stats_.dt_from_sound ? "sound speed" : "CFL", stats_.sorts);
+  log_debug("frame {}: {} steps, dt {:.3g} s from {}, {} sorts", frame_, stats_.steps, stats_.dt_s,
+            to_text(stats_.dt_bound), stats_.sorts);
   return true;
 }
 
@@ -158,7 +158,7 @@ void SolverOf<D>::choose_dt(double remaining_s) {
   // A faster particle or wave stops the batch, and dt is chosen again.
   state_.arguments.max_speed = static_cast<float>(length.max_speed_m_s);
   stats_.dt_s = length.dt_s;
-  stats_.dt_from_sound = length.is_from_sound;
+  stats_.dt_bound = length.bound;
 }
 
 template <int D>

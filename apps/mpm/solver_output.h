@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "apps/mpm/step_length.h"
 #include "core/math.h"
 
 namespace coppice::mpm {
@@ -72,9 +73,9 @@ struct FrameStats {
   double kinetic_J = 0, potential_J = 0;   // gravity's, zero at the domain's lowest corner
   double elastic_J = 0;                    // of all particles' deformation; where they yield it is lost
   double max_speed_m_s = 0;
-  double max_wave_m_s = 0;     // of the fastest sound wave
-  double dt_s = 0;             // of the frame's last step
-  bool dt_from_sound = false;  // the sound speed bounded it, not the material's own speed
+  double max_wave_m_s = 0;  // of the fastest sound wave
+  double dt_s = 0;          // of the frame's last step
+  StepBound dt_bound = StepBound::kSpeed;
   std::vector<ColliderForce> colliders;
 };
 

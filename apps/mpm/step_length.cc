@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -60,7 +61,8 @@ double viscous_step_s(const scene::SceneConfig& scene) {
 // short because of what was asked becomes longer by other means than one that is short because the motion has
 // blown up, which the steps before were too long for.
 std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfig& scene, double steps,
-                               double dt_s, bool is_max_dt, bool is_sound) {
+                               double dt_s, StepBound bound) {
+  const bool is_max_dt = bound == StepBound::kLongest;
   const scene::Time& time = scene.time;
   const double usual_cfl = scene::Time().cfl;
   // Later on, motion has blown up rather, unless a number is absurd.
@@ -85,7 +87,7 @@ std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfi
   const auto [collider, collider_speed] = fastest_collider(scene, now.time_s);
   const std::string needs =
       fmt::format("which needs steps of {:.3g} s, more than {:.0e} in a frame", dt_s, kMostSteps);
-  if (dt_s > 0.49 * viscous_step_s(scene)) {
+  if (bound == StepBound::kViscosity) {
     return fmt::format(
         "the water of emitter[{}] has a viscosity of {:.3g} m^2/s, {}; lower it, or take a coarser grid",
         most_viscous(scene).first, most_viscous(scene).second, needs);
@@ -100,7 +102,7 @@ std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfi
         "{:.3g}) or time.max_dt_s, or soften the material",
         now.speed_m_s, now.sound_m_s, needs, time.cfl);
   }
-  if (is_sound) {
+  if (bound == StepBound::kSound) {
     return fmt::format("waves move with {:.3g} m/s through {}, {}; soften it, or take a coarser grid",
                        now.sound_m_s, stiffest_material(scene), needs);
   }
@@ -112,6 +114,12 @@ std::string why_too_many_steps(const StepSituation& now, const scene::SceneConfi
 
 }  // namespace
 
+std::string_view to_text(StepBound bound) {
+  constexpr std::array<std::string_view, 4> kTexts = {"the CFL bound", "the sound speed bound",
+                                                      "the viscosity's bound", "time.max_dt_s"};
+  return kTexts[static_cast<size_t>(bound)];
+}
+
 StepLength choose_step_length(const scene::SceneConfig& scene, const StepSituation& now) {
   const scene::Time& time = scene.time;
   const double reach = time.cfl * scene.dx_m();
@@ -120,18 +128,19 @@ StepLength choose_step_length(const scene::SceneConfig& scene, const StepSituati
                                              std::min(time.max_dt_s, reach / std::max(now.sound_m_s, 1e-6));
   const double dt_speed = reach / std::max({falling, fastest_collider(scene, now.time_s).second, 1e-9}),
                dt_sound = reach / std::max(now.sound_m_s, 1e-9);
-  const double most = std::min({dt_speed, dt_sound, 0.5 * viscous_step_s(scene), time.max_dt_s});
-  const bool is_sound = dt_sound <= dt_speed;
+  const std::array<double, 4> bounds = {dt_speed, dt_sound, 0.5 * viscous_step_s(scene), time.max_dt_s};
+  const auto shortest = std::ranges::min_element(bounds);
+  const double most = *shortest;
+  const auto bound = static_cast<StepBound>(shortest - bounds.begin());
   // The steps before were rounded to float: without the tolerance, that would cost a step at the end of most
   // frames.
   const double steps = std::ceil(now.remaining_s / most * (1 - 1e-6));
   const double dt = now.remaining_s / std::max(steps, 1.0);
   if (!(steps < kMostSteps)) {
-    throw Error(ErrorCode::kNumeric,
-                fmt::format("frame {}: at t = {:.6g} s {}", now.frame + 1, now.time_s,
-                            why_too_many_steps(now, scene, steps, dt, most == time.max_dt_s, is_sound)));
+    throw Error(ErrorCode::kNumeric, fmt::format("frame {}: at t = {:.6g} s {}", now.frame + 1, now.time_s,
+                                                 why_too_many_steps(now, scene, steps, dt, bound)));
   }
-  return {.dt_s = dt, .max_speed_m_s = reach / dt * 1.0001, .is_from_sound = is_sound};
+  return {.dt_s = dt, .max_speed_m_s = reach / dt * 1.0001, .bound = bound};
 }
 
 }  // namespace coppice::mpm

@@ -1,6 +1,7 @@
 // The length of a time step, and the error where it is too short to ever come to the frame's end.
 #pragma once
 #include <cstdint>
+#include <string_view>
 
 #include "apps/scene/scene.h"
 
@@ -8,6 +9,15 @@ namespace coppice::mpm {
 
 // Steps that are queued between two looks at the step control; as many as @mpm.batch runs ahead.
 inline constexpr int kStepsPerBatch = 32;
+
+// One of these bounds a step's length.
+enum class StepBound {
+  kSpeed,      // particles and colliders cross at most `time.cfl` cells in a step
+  kSound,      // waves do
+  kViscosity,  // explicit diffusion is stable
+  kLongest,    // `time.max_dt_s`
+};
+std::string_view to_text(StepBound bound);  // "the CFL bound"
 
 // A step's length follows from this and the scene.
 struct StepSituation {
@@ -20,7 +30,7 @@ struct StepSituation {
 struct StepLength {
   double dt_s;
   double max_speed_m_s;  // a faster particle crosses more than `time.cfl` cells in a step
-  bool is_from_sound;    // waves bounded it, not particles
+  StepBound bound;
 };
 
 // Returns the largest step that no particle, sound wave or collider crosses more than `time.cfl` cells in,

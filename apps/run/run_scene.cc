@@ -109,8 +109,7 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
     const mpm::FrameStats s = solver->wait_stats();
     if (previous_dt_s == 0 || s.dt_s < 0.5 * previous_dt_s || s.dt_s > 2 * previous_dt_s) {
       progress.clear_line();
-      log_info("time step {:.3g} s from the {} bound, {} steps a frame", s.dt_s,
-               s.dt_from_sound ? "sound speed" : "CFL", s.steps);
+      log_info("time step {:.3g} s from {}, {} steps a frame", s.dt_s, to_text(s.dt_bound), s.steps);
       previous_dt_s = s.dt_s;
     }
     writer.write(*solver, s, milliseconds);

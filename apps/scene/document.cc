@@ -56,24 +56,38 @@ std::optional<std::size_t> parse_index(std::string_view text) {
 
 // "emitter[0].radius" -> emitter, 0, radius.
 std::vector<std::string> split_path(const SceneOverride& override, std::string_view path) {
-  std::string dotted;
-  for (const char c : path) {
-    if (c == '[') dotted += '.';
-    if (c != '[' && c != ']') dotted += c;
-  }
   std::vector<std::string> segments(1);
-  for (const char c : dotted) {
-    if (c == '.') {
+  bool is_index = false, was_index = false, is_whole = true;
+  for (const char c : path) {
+    if (c == ']') {
+      is_whole = is_whole && is_index && parse_index(segments.back());
+      is_index = false, was_index = true;
+    } else if (c == '.' || c == '[') {
+      is_whole = is_whole && !is_index;
+      is_index = c == '[', was_index = false;
       segments.emplace_back();
     } else {
+      is_whole = is_whole && !was_index;
       segments.back() += c;
     }
   }
-  if (!std::ranges::all_of(segments, is_bare_key)) {
+  if (!is_whole || is_index || !std::ranges::all_of(segments, is_bare_key)) {
     throw override_error(override,
                          fmt::format("'{}' is not a key path such as time.frames or emitter.0.radius", path));
   }
   return segments;
+}
+
+// The parser calls what it meets in a string that is not closed a control character.
+std::string why_not_toml(std::string_view text, const toml::parse_error& error) {
+  std::size_t begin = 0;
+  for (toml::source_index line = 1; line < error.source().begin.line; ++line)
+    begin = text.find('\n', begin) + 1;
+  const std::string_view line = text.substr(begin, text.find('\n', begin) - begin);
+  const bool is_at_end = error.source().begin.column > line.find_last_not_of('\r') + 1;
+  if (is_at_end && error.description().find("string") != std::string_view::npos)
+    return "a string that is not closed on its line";
+  return std::string(error.description());
 }
 
 // A table in which `key` has the value; its nodes name the override as their source.
@@ -195,7 +209,7 @@ Document Document::parse(std::string_view text, std::string file_name,
   } catch (const toml::parse_error& error) {
     const toml::source_position at = error.source().begin;
     throw input_error({impl->file_name, static_cast<int>(at.line), static_cast<int>(at.column)},
-                      fmt::format("not valid TOML: {}", error.description()));
+                      fmt::format("not valid TOML: {}", why_not_toml(text, error)));
   }
   for (const SceneOverride& override : overrides) apply(override, impl->root);
   return Document(std::move(impl));

@@ -336,7 +336,8 @@ void add_collider_shapes(Schema<Collider>& schema) {
 Schema<Collider> collider_schema() {
   Schema<Collider> schema(
       "A rigid body that moves as told and is not pushed by the material. What comes to it from outside "
-      "stays outside, however thin and fast it is. At most 16.");
+      "stays outside, however thin and fast it is, as long as colliders and walls leave room for it. At most "
+      "16.");
   add_collider_shapes(schema);
   schema
       .field("velocity", &Collider::velocity, "velocity of the middle, where there are no keyframes",

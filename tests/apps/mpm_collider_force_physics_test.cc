@@ -47,36 +47,89 @@ TEST(ColliderForce, IsTheWeightOfWhatRestsOnIt) {
   }
 }
 
-// A block is thrown at a collider: what it loses the collider gets, and nobody else.
-void expect_balance(const std::string& collider) {
-  SCOPED_TRACE(collider);
-  const auto solver = wait_start(
-      "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = "
-      "0.01\n"
-      "[[emitter]]\nshape = \"box\"\ncenter = [0.25, 0.55]\nhalf_size = [0.08, 0.08]\nvelocity = [3, 0]\n"
-      "material = \"jelly\"\njelly = { youngs_modulus_Pa = 1e5 }\n[[collider]]\nfriction = 0.3\n" +
-      collider);
-  const Vec3d before = solver->wait_stats().momentum;
+// A block is thrown at a collider around (0.55, 0.5) or (0.5, 0.5): what it loses of both momenta the
+// collider gets, and nobody else.
+struct Throw {
+  std::string collider;  // its keys
+  double speed_m_s = 3;
+  std::string solver;
+  double turn_bound = 1e-5;  // relative to the momentum at the domain's middle
+};
+void expect_balance(const Throw& hit) {
+  SCOPED_TRACE(hit.collider + hit.solver);
+  const double frame_s = 0.03 / hit.speed_m_s;
+  const auto solver = wait_start(fmt::format(
+      "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = {}\n"
+      "{}[[emitter]]\nshape = \"box\"\ncenter = [0.25, 0.55]\nhalf_size = [0.08, 0.08]\nvelocity = [{}, {}]\n"
+      "material = \"jelly\"\njelly = {{ youngs_modulus_Pa = 1e5 }}\n[[collider]]\n{}",
+      frame_s, hit.solver, hit.speed_m_s, -0.3 * hit.speed_m_s, hit.collider));
+  const FrameStats start = solver->wait_stats();
+  const double middle_x = hit.collider.find("[0.55") == std::string::npos ? 0.5 : 0.55;
   Vec3d given = Vec3d::Zero();
+  double turned = 0;
   FrameStats s;
   for (int frame = 0; frame < 12; ++frame) {
     solver->wait_advance_frame();
     s = solver->wait_stats();
-    given += 0.01 * s.colliders[0].force_N;
+    const ColliderForce& f = s.colliders[0];
+    given += frame_s * f.force_N;
+    turned += frame_s * (f.torque_N_m.z() + middle_x * f.force_N.y() - 0.5 * f.force_N.x());
   }
-  fmt::print("the block loses {:.4f} {:.4f}, the collider gets {:.4f} {:.4f} N s\n",
-             before.x() - s.momentum.x(), before.y() - s.momentum.y(), given.x(), given.y());
-  EXPECT_GT(given.x(), 0.3 * before.x());
-  EXPECT_LE((before - s.momentum - given).norm(), 1e-4 * before.norm());
+  const Vec3d lost = start.momentum - s.momentum;
+  const double turn = start.angular_momentum.z() - s.angular_momentum.z();
+  fmt::print("the block loses {:.5f} {:.5f} N s, {:.5f} N m s; the collider gets {:.5f} {:.5f}, {:.5f}\n",
+             lost.x(), lost.y(), turn, given.x(), given.y(), turned);
+  EXPECT_GT(given.x(), 0.3 * start.momentum.x());
+  EXPECT_LE((lost - given).norm(), 1e-5 * start.momentum.norm());
+  EXPECT_LE(std::fabs(turn - turned), hit.turn_bound * start.momentum.norm() * 0.5);
 }
 
+constexpr std::array kColliders = {
+    "shape = \"sphere\"\ncenter = [0.55, 0.5]\nradius = 0.12\n",
+    "shape = \"box\"\ncenter = [0.5, 0.5]\nhalf_size = [0.003, 0.3]\n",  // met by particles alone
+    "shape = \"box\"\ncenter = [0.5, 0.5]\nhalf_size = [0.08, 0.2]\nrotate_deg = 20\n",
+    "shape = \"plane\"\ncenter = [0.5, 0.5]\nnormal = [-3, 1]\n",
+    "shape = \"capsule\"\ncenter = [0.5, 0.5]\nradius = 0.05\nhalf_height = 0.1\nrotate_deg = 20\n"};
+
 TEST(ColliderForce, IsWhatAThrownBlockLoses) {
-  expect_balance("shape = \"sphere\"\ncenter = [0.55, 0.5]\nradius = 0.12\n");
-  expect_balance(
-      "shape = \"box\"\ncenter = [0.5, 0.5]\nhalf_size = [0.003, 0.3]\n");  // met by particles alone
-  expect_balance("shape = \"plane\"\ncenter = [0.5, 0.5]\nnormal = [-3, 1]\n");
-  expect_balance(
-      "shape = \"capsule\"\ncenter = [0.5, 0.5]\nradius = 0.05\nhalf_height = 0.1\nrotate_deg = 20\n");
+  for (const std::string collider : kColliders) expect_balance({.collider = "friction = 0.3\n" + collider});
+}
+
+// A particle moves a cell in a step, and is pushed as far back.
+TEST(ColliderForce, IsWhatAFastBlockLoses) {
+  for (const std::string collider : kColliders)
+    expect_balance({.collider = "friction = 0.3\n" + collider, .speed_m_s = 40});
+}
+
+// Beside a collider particles lose motion that the grid does not have. A particle that is pushed out of one
+// takes what it keeps of its own motion along: that turns it, and nobody counts it.
+TEST(ColliderForce, HasWhatIsLostOfOwnMotion) {
+  for (const std::string more : {"friction = 0.3\n", "boundary = \"slip\"\n", "boundary = \"stick\"\n"}) {
+    for (const std::string collider : kColliders)
+      expect_balance(
+          {.collider = more + collider, .solver = "[solver]\ntransfer = \"aflip\"\n", .turn_bound = 2e-4});
+  }
+}
+
+// A ball that slides along a plane without friction keeps its way, whatever its transfer.
+TEST(ColliderForce, IsAlongTheNormalWithoutFriction) {
+  for (const std::string transfer : {"apic", "aflip"}) {
+    const auto solver = wait_start(
+        "dim = 2\ngravity = [0, 0]\n[solver]\ntransfer = \"" + transfer +
+        "\"\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = 0.01\n[[emitter]]\nshape "
+        "= "
+        "\"sphere\"\ncenter = [0.3, 0.32]\nradius = 0.1\nvelocity = [2, -1]\nmaterial = \"jelly\"\n"
+        "jelly = { youngs_modulus_Pa = 1e5 }\n[[collider]]\nshape = \"plane\"\ncenter = [0.5, 0.2]\nnormal = "
+        "[0, "
+        "1]\n");
+    const Vec3d before = solver->wait_stats().momentum;
+    wait_advance(*solver, 20);
+    const Vec3d after = solver->wait_stats().momentum;
+    fmt::print("{}: from {:.5f} {:.5f} to {:.5f} {:.5f} kg m/s\n", transfer, before.x(), before.y(),
+               after.x(), after.y());
+    EXPECT_GT(after.y(), 0);
+    EXPECT_NEAR(after.x(), before.x(), 1e-4 * before.x());
+  }
 }
 
 // Whole numbers are added: the order does not matter.

@@ -45,7 +45,9 @@ TEST(PlaneCollider, CarriesAPoolThatKeepsItsDepth) {
     solver->wait_advance_frame();
     const double depth = 2 * (mean_position(solver->wait_snapshot()).y() - kFloor);
     fmt::print("{} s: depth {:.4f} m, theory {:.4f} m\n", second, depth, exact);
-    if (second % 3 == 0) EXPECT_NEAR(depth, exact, 0.03 * exact);
+    if (second % 3 == 0) {
+      EXPECT_NEAR(depth, exact, 0.03 * exact);
+    }
   }
 }
 

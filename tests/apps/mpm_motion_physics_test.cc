@@ -160,7 +160,9 @@ void expect_angular_momentum_is_kept(int dim, double drift_m_s) {
   const std::unique_ptr<Solver> solver = wait_start_tumbling(dim, drift_m_s);
   const FrameStats start = solver->wait_stats();
   ASSERT_GT(std::abs(start.angular_momentum.z()), 0.01 * start.mass_kg);
-  if (dim == 2) EXPECT_EQ(start.angular_momentum.head<2>(), Vec2d::Zero());
+  if (dim == 2) {
+    EXPECT_EQ(start.angular_momentum.head<2>(), Vec2d::Zero());
+  }
   double worst = 0;
   while (solver->steps() < 2000) {
     solver->wait_advance_frame();

@@ -33,7 +33,17 @@ TEST(StepLength, FollowsFromTheCflNumber) {
   const StepLength length = choose_step_length(scene, at_start(scene));
   EXPECT_LE(length.dt_s, 0.4 * scene.dx_m() / 20);
   EXPECT_GT(length.dt_s, 0.39 * scene.dx_m() / 20);
-  EXPECT_TRUE(length.is_from_sound);
+  EXPECT_EQ(length.bound, StepBound::kSound);
+}
+
+TEST(StepLength, SaysWhatBoundsIt) {
+  scene::SceneConfig scene = two_balls();
+  StepSituation now = at_start(scene);
+  now.speed_m_s = 100;
+  EXPECT_EQ(choose_step_length(scene, now).bound, StepBound::kSpeed);
+  scene.time.max_dt_s = 1e-6;
+  EXPECT_EQ(choose_step_length(scene, now).bound, StepBound::kLongest);
+  EXPECT_EQ(to_text(StepBound::kLongest), "time.max_dt_s");
 }
 
 // Seen to fail: a cfl of 1e-12 was to be mended by a softer material.

@@ -56,6 +56,15 @@ TEST(Document, PointsAtBrokenToml) {
   EXPECT_TRUE(error.starts_with("usage: a.toml:2:5: not valid TOML: ")) << error;
 }
 
+TEST(Document, SaysThatAStringIsNotClosed) {
+  for (const std::string_view text :
+       {"a = 1\nb = \"jelly\nc = \"x\"\n", "a = 1\nb = 'jelly\n", "a = 1\nb = \"jelly"}) {
+    const std::string error = error_of([&] { Document::parse(text, "a.toml"); });
+    EXPECT_TRUE(error.starts_with("usage: a.toml:2:")) << error;
+    EXPECT_TRUE(error.ends_with(": not valid TOML: a string that is not closed on its line")) << error;
+  }
+}
+
 TEST(Override, ReplacesAddsAndReachesIntoLists) {
   EXPECT_EQ(read_with("count=7").count, 7);
   EXPECT_EQ(read_with(" count = 7 ").count, 7);
@@ -100,6 +109,11 @@ TEST(Override, NamesItselfInEveryError) {
   EXPECT_EQ(error_with("count="), "usage: --set count=: no value after '='");
   EXPECT_EQ(error_with("co unt=1"),
             "usage: --set co unt=1: 'co unt' is not a key path such as time.frames or emitter.0.radius");
+  for (const std::string key :
+       {"point[1.x", "point1].x", "point[1]x", "point[[1]].x", "point[].x", "point[x]"})
+    EXPECT_TRUE(error_with(key + "=1")
+                    .ends_with("'" + key + "' is not a key path such as time.frames or emitter.0.radius"))
+        << error_with(key + "=1");
   EXPECT_EQ(error_with("count.more=1"),
             "usage: --set count.more=1: 'count' is a plain value and has no key 'more'");
   EXPECT_EQ(
