@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "apps/mpm/scene_setup.h"
+#include "apps/mpm/snapshot_parts.h"
 #include "apps/mpm/solver_types.h"
 #include "apps/output/size_text.h"
 #include "core/error.h"
@@ -21,8 +22,8 @@ constexpr double kPixelBytes = 48;            // of targets, what is read back, 
 
 template <int D>
 double device_need(const scene::SceneConfig& scene, double particles) {
-  // Twice the attributes, the keys, and the places, keys and counts of the sorting.
-  const double particle_bytes = 4.0 * (2 * Attribute<D>::kCount + 1 + 3);
+  // The attributes and spare arrays, the keys, and the places, keys and counts of the sorting.
+  const double particle_bytes = 4.0 * (Attribute<D>::kCount + kSpareArrays + 1 + 3);
   const double block_nodes = std::pow(kBlockSize<D>, D), tile_nodes = std::pow(kTileSize<D>, D);
   double cells = 0;
   for (const scene::Emitter& e : scene.emitters)
@@ -46,12 +47,16 @@ uint64_t bytes_of(double need) { return static_cast<uint64_t>(std::clamp(need, 0
 }  // namespace
 
 MemoryNeed memory_need(const scene::SceneConfig& scene, double particles) {
-  const double matrix_bytes = 2.0 * 4 * scene.dim * scene.dim;
   const bool has_pictures = scene.output.png && scene.time.frames > 0;
-  const scene::OutputFields& fields = scene.output.fields;
-  const bool has_fields = fields.pressure || fields.von_mises || fields.stress || fields.strain;
-  const double field_bytes = has_fields ? 4.0 * scene.dim * (scene.dim + 1) : 0;
-  const double snapshot_bytes = 4.0 * 9 + 2 + matrix_bytes + field_bytes, drawn_bytes = has_pictures ? 60 : 0;
+  const std::optional<SnapshotParts> parts = parts_to_write(scene.output, has_pictures);
+  double snapshot_bytes = 0, drawn_bytes = has_pictures ? 60 : 0;
+  if (parts) {
+    const double matrices = (parts->affine ? 1 : 0) + (parts->deformation ? 1 : 0);
+    const bool has_fields = parts->stress || scene.output.fields.strain;
+    // What it always has, the places by id, and bytes of material and emitter; fields are computed from it.
+    snapshot_bytes = 4.0 * 12 + 2 + 4.0 * matrices * scene.dim * scene.dim +
+                     (has_fields ? 4.0 * scene.dim * (scene.dim + 1) : 0);
+  }
   const double device = scene.dim == 2 ? device_need<2>(scene, particles) : device_need<3>(scene, particles);
   const double host = scene.time.frames == 0 ? 0 : particles * (snapshot_bytes + drawn_bytes);
   const double pictures = has_pictures ? kPixelBytes * scene.output.width * scene.output.height : 0;

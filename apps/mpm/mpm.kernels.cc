@@ -70,11 +70,15 @@ COPPICE_KERNEL_2D_3D(block_keys, Read<std::uint32_t> number, Item i, ParticleArr
   block_key<D>(number, i, particles, inv_dx, n_groups, keys, order);
 }
 
+// One turn of a reordering (ParticleStore::reorder).
 COPPICE_KERNEL(reorder_particles, Item i, ParticleArrays from, ParticleArrays to, const std::uint32_t* order,
-               int n_attributes)
+               int turn, int n_attributes)
 {
   const std::uint32_t source = order[i.index];
-  for (int a = 0; a < n_attributes; ++a)
+  const int group = to.base < from.base ? turn : reordering_turns(n_attributes) - 1 - turn;
+  const int first = group * kSpareArrays, rest = n_attributes - first;
+  const int count = rest < kSpareArrays ? rest : kSpareArrays;
+  for (int a = first; a < first + count; ++a)
     to.base[a * to.stride + i.index] = from.base[a * from.stride + source];
 }
 

@@ -32,16 +32,14 @@ void ParticleStore<D>::wait_reserve(uint64_t n) {
   // attributes of a particle compete for the same cache set (measured: 1.6 times slower updates).
   const int64_t stride = static_cast<int64_t>(((n + 15) / 16) | 1) * 16;
   if (stride <= arrays_.stride) return;
-  const size_t word_bytes = static_cast<size_t>(stride) * 4, bytes = word_bytes * A::kCount;
-  const IntrusivePtr<Buffer> particles = device_->reserve(bytes, bytes),
-                             spare = device_->reserve(bytes, bytes),
+  const size_t word_bytes = static_cast<size_t>(stride) * 4, bytes = word_bytes * (A::kCount + kSpareArrays);
+  const IntrusivePtr<Buffer> memory = device_->reserve(bytes, bytes),
                              keys = device_->reserve(word_bytes, word_bytes);
   for (int a = 0; n_ > 0 && a < A::kCount; ++a)
-    device_->wait_copy(particles->as<float>() + a * stride, attribute(a), n_ * sizeof(float));
-  particles_ = particles;
-  spare_ = spare;
+    device_->wait_copy(memory->as<float>() + a * stride, attribute(a), n_ * sizeof(float));
+  memory_ = memory;
   keys_ = keys;
-  arrays_ = {particles_->as<float>(), stride};
+  arrays_ = {memory_->as<float>(), stride};
 }
 
 template <int D>
@@ -85,9 +83,8 @@ void ParticleStore<D>::wait_upload(int number, uint64_t begin, uint64_t count, F
 }
 
 template <int D>
-void ParticleStore<D>::take_spare(uint64_t n) {
-  std::swap(particles_, spare_);
-  arrays_.base = particles_->as<float>();
+void ParticleStore<D>::take_next(uint64_t n) {
+  arrays_ = next_arrays();
   n_ = n;
 }
 
@@ -100,22 +97,20 @@ uint64_t ParticleStore<D>::wait_keep_flagged(Program& program) {
   wait_done(device_->default_stream().enqueue(
       "mpm.select", [&](InStream& s) { left = primitives::wait_select_if_flag(s, flags, kept, before); }));
   if (left == before) return 0;
-  wait_done(program.launch(kernels::reorder_particles, range(static_cast<int64_t>(left)), arrays_,
-                           spare_arrays(), kept, int{A::kCount}));
-  take_spare(left);
+  wait_done(reorder(program, static_cast<int64_t>(left), arrays_, next_arrays(), kept));
+  take_next(left);
   return before - left;
 }
 
 template <int D>
 uint64_t ParticleStore<D>::array_bytes() const {
-  return particles_ ? particles_->size_bytes() : 0;
+  return memory_ ? static_cast<uint64_t>(arrays_.stride) * A::kCount * sizeof(float) : 0;
 }
 
 template <int D>
 uint64_t ParticleStore<D>::sorting_bytes() const {
-  uint64_t sum = 0;
-  for (const IntrusivePtr<Buffer>& buffer : {spare_, keys_, starts_})
-    sum += buffer ? buffer->size_bytes() : 0;
+  uint64_t sum = memory_ ? memory_->size_bytes() - array_bytes() : 0;
+  for (const IntrusivePtr<Buffer>& buffer : {keys_, starts_}) sum += buffer ? buffer->size_bytes() : 0;
   return sum;
 }
 

@@ -1,5 +1,8 @@
-// The particles of a solver in device memory: arrays by attribute (solver_types.h), as much memory again that
-// they are reordered into, and what sorts them.
+// The particles of a solver in device memory: arrays by attribute (solver_types.h), a few arrays more, and what
+// sorts them.
+//
+// A reordering moves all arrays by kSpareArrays places in their memory: that many at a time, from the end that
+// has free places, so that each turn's go where the turn before has come from. The next one moves them back.
 //
 // Functions that wait are for when nothing is queued that touches particles. Thread-compatible.
 #pragma once
@@ -12,6 +15,7 @@
 #include "apps/mpm/emission.h"
 #include "apps/mpm/solver_types.h"
 #include "gpu/device.h"
+#include "mpm.kernels.h"
 #include "sparse/program.h"
 
 namespace coppice::mpm {
@@ -37,7 +41,17 @@ class ParticleStore {
   uint64_t next_id() const { return next_id_; }  // ids are below; where particles were cut some are missing
   // The arrays are in device memory, and others once particles are added, reordered or cut.
   const ParticleArrays& arrays() const { return arrays_; }
-  ParticleArrays spare_arrays() const { return {spare_->as<float>(), arrays_.stride}; }
+  // Where reordered particles go.
+  ParticleArrays next_arrays() const {
+    const int64_t shift = kSpareArrays * arrays_.stride;
+    return {arrays_.base == memory_->as<float>() ? arrays_.base + shift : arrays_.base - shift,
+            arrays_.stride};
+  }
+  // Between reorderings nobody needs this memory; floats, as many as capacity().
+  float* spare_array() const {
+    const ParticleArrays next = next_arrays();
+    return next.base < arrays_.base ? next.base : arrays_.base + A::kCount * arrays_.stride;
+  }
   const IntrusivePtr<Buffer>& keys() const { return keys_; }  // u32[capacity]: particles are sorted by these
   const IntrusivePtr<Buffer>& starts() const { return starts_; }  // u32[n_bins + 1]: where each bin begins
 
@@ -48,8 +62,13 @@ class ParticleStore {
   // Adds undeformed particles, with the next ids. `starts` has one entry per emitter, and `origin` is the
   // world's position (m) of the grid's node (0, 0, 0).
   void wait_add(const EmittedParticles& emitted, std::span<const ParticleStart> starts, const Vec3f& origin);
-  // The first `n` particles of the spare arrays become the particles.
-  void take_spare(uint64_t n);
+  // Queues the launches of a reordering: particle i of `to` is particle order[i] of `from`, which are arrays()
+  // and next_arrays(), or slots of these. Returns the last launch.
+  template <class Arrays, class Order>
+  static AsyncValueRef<Chain> reorder(Program& program, int64_t n, const Arrays& from, const Arrays& to,
+                                      Order order);
+  // The first `n` particles of next_arrays() become the particles.
+  void take_next(uint64_t n);
   // Keeps the particles whose flag is not 0, in their order; returns how many are gone. Flags, u32[size()],
   // are in the memory of the keys.
   uint64_t wait_keep_flagged(Program& program);
@@ -75,9 +94,19 @@ class ParticleStore {
 
   IntrusivePtr<Device> device_;
   uint64_t n_ = 0, next_id_ = 0;
-  ParticleArrays arrays_{};  // of particles_
-  IntrusivePtr<Buffer> particles_, spare_, keys_, starts_;
+  ParticleArrays arrays_{};  // in memory_, from its first array on or kSpareArrays further
+  IntrusivePtr<Buffer> memory_, keys_, starts_;
 };
+
+template <int D>
+template <class Arrays, class Order>
+AsyncValueRef<Chain> ParticleStore<D>::reorder(Program& program, int64_t n, const Arrays& from,
+                                               const Arrays& to, Order order) {
+  AsyncValueRef<Chain> last;
+  for (int turn = 0; turn < reordering_turns(A::kCount); ++turn)
+    last = program.launch(kernels::reorder_particles, range(n), from, to, order, turn, int{A::kCount});
+  return last;
+}
 
 template <int D>
 template <class F>

@@ -1,6 +1,7 @@
 // Copies and launches for output (see readback.h).
 #include "apps/mpm/readback.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <numeric>
@@ -13,7 +14,7 @@
 namespace coppice::mpm {
 namespace {
 
-ParticleSnapshot make_snapshot(uint64_t n, int dim) {
+ParticleSnapshot make_snapshot(uint64_t n, int dim, const SnapshotParts& parts) {
   const auto matrices = n * static_cast<uint64_t>(dim * dim);
   ParticleSnapshot s;
   s.position.resize(n);
@@ -23,8 +24,9 @@ ParticleSnapshot make_snapshot(uint64_t n, int dim) {
   s.material.resize(n);
   s.emitter.resize(n);
   s.mass.resize(n);
-  s.affine.resize(matrices);
-  s.deformation.resize(matrices);
+  if (parts.affine) s.affine.resize(matrices);
+  if (parts.deformation) s.deformation.resize(matrices);
+  if (parts.stress) s.stress.resize(n * static_cast<uint64_t>(dim * (dim + 1) / 2));
   return s;
 }
 
@@ -71,14 +73,20 @@ void Readback<D>::wait_sum(FrameStats& s) {
 
 template <int D>
 double Readback<D>::wait_elastic_energy() {
-  const uint64_t n = state_.particles.size(), bytes = n * sizeof(float);
+  constexpr uint64_t kAtOnce = uint64_t{1} << 14;  // on the host
+  const uint64_t n = state_.particles.size();
   if (n == 0) return 0;
-  if (!packed_ || packed_->size_bytes() < bytes) packed_ = state_.device->reserve(bytes, bytes);
+  float* const energies = state_.particles.spare_array();
   wait_done(state_.program.launch(kernels::elastic_energies<D>, range(static_cast<int64_t>(n)),
-                                  state_.particles.arrays(), state_.arguments.groups, packed_->as<float>()));
-  std::vector<float> energies(n);
-  state_.device->wait_copy(energies.data(), packed_->data(), bytes);
-  return std::accumulate(energies.begin(), energies.end(), 0.0);
+                                  state_.particles.arrays(), state_.arguments.groups, energies));
+  std::vector<float> piece(std::min(n, kAtOnce));
+  double sum = 0;
+  for (uint64_t first = 0; first < n; first += kAtOnce) {
+    const uint64_t count = std::min(n - first, kAtOnce);
+    state_.device->wait_copy(piece.data(), energies + first, count * sizeof(float));
+    sum = std::accumulate(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(count), sum);
+  }
+  return sum;
 }
 
 template <int D>
@@ -108,9 +116,8 @@ typename Readback<D>::PlacesById Readback<D>::wait_places_by_id() const {
 template <int D>
 ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
   wait_done(state_.device->default_stream().barrier());
-  ParticleSnapshot s = make_snapshot(state_.particles.size(), D);
-  constexpr size_t n_stress = D * (D + 1) / 2;
-  if (parts.stress) s.stress.resize(s.position.size() * n_stress);
+  ParticleSnapshot s = make_snapshot(state_.particles.size(), D, parts);
+  constexpr size_t n_matrix = D * D, n_stress = D * (D + 1) / 2;
   const Vec3f shift = state_.origin().template cast<float>();
   const PlacesById place_of = wait_places_by_id();
   std::array<int, A::kCount> all;
@@ -123,9 +130,10 @@ ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
       s.position[id][k] = rows[A::kPosition + k][i] + shift[k];
       s.velocity[id][k] = rows[A::kVelocity + k][i];
     }
-    for (int k = 0; k < D * D; ++k) {
-      f.m[k] = s.deformation[id * D * D + static_cast<size_t>(k)] = rows[A::kDeformation + k][i];
-      s.affine[id * D * D + static_cast<size_t>(k)] = rows[A::kAffine + k][i];
+    for (size_t k = 0; k < n_matrix; ++k) {
+      f.m[k] = rows[A::kDeformation + k][i];
+      if (parts.deformation) s.deformation[id * n_matrix + k] = f.m[k];
+      if (parts.affine) s.affine[id * n_matrix + k] = rows[A::kAffine + k][i];
     }
     for (size_t k = 0; parts.stress && k < n_stress; ++k)
       s.stress[id * n_stress + k] = rows[A::kStress + k][i];

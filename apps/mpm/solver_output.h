@@ -11,6 +11,7 @@ namespace coppice::mpm {
 
 // A snapshot has these parts beside those that it always has.
 struct SnapshotParts {
+  bool affine = true, deformation = true;
   bool stress = false;
 };
 
@@ -20,9 +21,9 @@ struct ParticleSnapshot {
   std::vector<Vec3f> velocity;         // m/s
   std::vector<float> volume_ratio;     // det F; water: J
   std::vector<float> material_scalar;  // snow: plastic volume ratio; water: J; sand: volume correction
-  std::vector<float> affine;           // [n][D][D], 1/s: APIC's C
+  std::vector<float> affine;           // [n][D][D], 1/s: APIC's C; may be left out
   std::vector<float>
-      deformation;          // [n][D][D]: elastic deformation gradient; water has none and keeps the identity
+      deformation;  // [n][D][D]: elastic deformation gradient; water has none, only the identity; may be left out
   std::vector<float> mass;  // kg
   std::vector<float>
       stress;  // [n][D (D + 1) / 2], Pa: Kirchhoff's, xx xy xz yy yz zz; empty unless asked for

@@ -70,8 +70,7 @@ Function TimeStep<D>::trace_sort(const StepArguments<D>& a) {
     program_.launch(kernels::block_keys<D>, range(n), grid_.numbers(), unsorted_, a.inv_dx, a.n_groups, keys,
                     order);
     sort_by_key<uint32_t>(device(), particles_.keys(), places, n);
-    program_.launch(kernels::reorder_particles, range(n), unsorted_, sorted_, order,
-                    int{Attribute<D>::kCount});
+    particles_.reorder(program_, n, unsorted_, sorted_, order);
   };
   return trace(share(&device()), sort, "mpm.sort");
 }
@@ -90,9 +89,9 @@ const Function& TimeStep<D>::sort(const StepArguments<D>& arguments) {
 template <int D>
 uint64_t TimeStep<D>::wait_sort(const StepArguments<D>& arguments) {
   unsorted_.set(particles_.arrays());
-  sorted_.set(particles_.spare_arrays());
+  sorted_.set(particles_.next_arrays());
   wait_done(sort(arguments).run());
-  particles_.take_spare(particles_.size());
+  particles_.take_next(particles_.size());
   const uint64_t n_blocks = grid_.leaf().wait_num_active_blocks();
   const uint64_t n_bins = n_blocks * arguments.n_groups;
   particles_.reserve_starts(n_bins);

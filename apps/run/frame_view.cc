@@ -28,17 +28,17 @@ render::ColorMap color_map_of(scene::Colormap map) {
 namespace {
 
 // Materials keep their own colour; emitters of one scene are told apart by the palette's order.
-void choose_colors(const scene::SceneConfig& scene, FrameView& view) {
+void choose_colors(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles, FrameView& view) {
   const auto own = render::default_palette();
   const bool by_emitter = scene.output.color == scene::ColorBy::kEmitter;
   view.palette.assign(own.begin(), own.end());
   const auto color_of_kind = [&](const scene::MaterialParameters& m) {
     return static_cast<size_t>(scene::kind_of_material(m));
   };
-  view.colors.clear(), view.colors.reserve(view.particles.emitter.size());
-  for (size_t i = 0; i < view.particles.emitter.size(); ++i) {
+  view.colors.clear(), view.colors.reserve(particles.emitter.size());
+  for (size_t i = 0; i < particles.emitter.size(); ++i) {
     const size_t color =
-        by_emitter ? view.particles.emitter[i] : color_of_kind(scene.materials[view.particles.material[i]]);
+        by_emitter ? particles.emitter[i] : color_of_kind(scene.materials[particles.material[i]]);
     view.colors.push_back(static_cast<uint8_t>(color % own.size()));
   }
 }
@@ -47,16 +47,15 @@ bool is_scalar(scene::ColorBy color) {
   return color != scene::ColorBy::kMaterial && color != scene::ColorBy::kEmitter;
 }
 
-void choose_scalar(const scene::SceneConfig& scene, FrameView& view) {
-  if (scene.output.color == scene::ColorBy::kPressure) view.scalar = pressures(view.particles, scene.dim);
-  if (scene.output.color == scene::ColorBy::kVonMises)
-    view.scalar = von_mises_stresses(view.particles, scene.dim);
+void choose_scalar(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles, FrameView& view) {
+  if (scene.output.color == scene::ColorBy::kPressure) view.scalar = pressures(particles, scene.dim);
+  if (scene.output.color == scene::ColorBy::kVonMises) view.scalar = von_mises_stresses(particles, scene.dim);
   if (!view.scalar.empty()) return;
-  const size_t n = view.particles.position.size();
+  const size_t n = particles.position.size();
   view.scalar.resize(n);
   for (size_t i = 0; i < n; ++i) {
-    view.scalar[i] = scene.output.color == scene::ColorBy::kSpeed ? view.particles.velocity[i].norm()
-                                                                  : view.particles.volume_ratio[i];
+    view.scalar[i] = scene.output.color == scene::ColorBy::kSpeed ? particles.velocity[i].norm()
+                                                                  : particles.volume_ratio[i];
   }
 }
 
@@ -220,10 +219,10 @@ render::Camera camera_of(const scene::SceneConfig& scene, float aspect, double t
   return camera;
 }
 
-FrameView make_frame_view(const scene::SceneConfig& scene, mpm::ParticleSnapshot particles, double time_s) {
+FrameView make_frame_view(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles,
+                          double time_s) {
   FrameView view;
-  view.particles = std::move(particles);
-  choose_colors(scene, view);
+  choose_colors(scene, particles, view);
   render::RenderScene& r = view.render;
   r.dim = scene.dim;
   r.domain = {scene.domain.min.cast<float>(), scene.domain.max.cast<float>()};
@@ -231,11 +230,11 @@ FrameView make_frame_view(const scene::SceneConfig& scene, mpm::ParticleSnapshot
   r.body_spacing_m = body_spacing_m(scene);
   const bool scalar = is_scalar(scene.output.color);
   r.color_mode = scalar ? render::ColorMode::kScalar : render::ColorMode::kMaterial;
-  if (scalar) choose_scalar(scene, view);
+  if (scalar) choose_scalar(scene, particles, view);
   std::vector<render::Look> look_of_material;
   for (const scene::MaterialParameters& m : scene.materials)
     look_of_material.push_back(look_of(scene::kind_of_material(m), scene.output.color));
-  for (const uint8_t material : view.particles.material) view.looks.push_back(look_of_material[material]);
+  for (const uint8_t material : particles.material) view.looks.push_back(look_of_material[material]);
   r.color_map = color_map_of(scene.output.colormap);
   if (scene.output.color_range)
     r.range = render::ScalarRange{static_cast<float>(scene.output.color_range->x()),
@@ -243,7 +242,7 @@ FrameView make_frame_view(const scene::SceneConfig& scene, mpm::ParticleSnapshot
   r.colliders = colliders_at(scene, time_s);
   r.camera = camera_of(
       scene, static_cast<float>(scene.output.width) / static_cast<float>(scene.output.height), time_s);
-  r.positions = view.particles.position;
+  r.positions = particles.position;
   r.materials = view.colors;
   r.looks = view.looks;
   r.scalar = view.scalar;

@@ -9,9 +9,8 @@
 
 namespace coppice {
 
-// Owns what `render` points into; keep it alive while that is drawn.
+// `render` points into it and into the particles that it was made of; keep both alive while that is drawn.
 struct FrameView {
-  mpm::ParticleSnapshot particles;
   std::vector<uint8_t> colors;  // index into the palette, per particle
   std::vector<render::Look> looks;
   std::vector<float> scalar;
@@ -20,7 +19,8 @@ struct FrameView {
 };
 
 // `time_s` places the moving colliders. The particles have their stress where the colour shows it.
-FrameView make_frame_view(const scene::SceneConfig& scene, mpm::ParticleSnapshot particles, double time_s);
+FrameView make_frame_view(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles,
+                          double time_s);
 
 // Its parts. How a material is drawn. Water is clear when it has its own colour, and painted when it shows
 // a value or an emitter.

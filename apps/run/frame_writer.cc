@@ -6,13 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "apps/mpm/snapshot_parts.h"
 #include "apps/output/grid_vti.h"
 #include "apps/output/particle_ply.h"
 #include "apps/output/particle_vtu.h"
 #include "apps/render/image.h"
 #include "apps/render/movie.h"
 #include "apps/run/frame_view.h"
-#include "apps/run/particle_fields.h"
 #include "apps/run/scene_points.h"
 #include "apps/run/stats_columns.h"
 #include "apps/run/written_grid.h"
@@ -51,7 +51,8 @@ void FrameWriter::begin() {
 
 void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds) {
   const TraceScope trace("frame.write");
-  const mpm::ParticleSnapshot particles = solver.wait_snapshot_with({.stress = needs_stress(scene_.output)});
+  const std::optional<mpm::SnapshotParts> parts = mpm::parts_to_write(scene_.output, pictures_);
+  const mpm::ParticleSnapshot particles = parts ? solver.wait_snapshot_with(*parts) : mpm::ParticleSnapshot();
   Frame frame{solver.frame(), s.time_s, particles, {scene_, particles}};
   read_grid(solver, frame);
   if (pictures_) frame.picture = draw(particles, s.time_s);
@@ -132,7 +133,8 @@ void FrameWriter::require_pictures() {
 
 render::Image FrameWriter::draw(const mpm::ParticleSnapshot& particles, double time_s) {
   if (!renderer_) renderer_.emplace(scene_.output.width, scene_.output.height);
-  return renderer_->render(make_frame_view(scene_, particles, time_s).render);
+  const FrameView view = make_frame_view(scene_, particles, time_s);
+  return renderer_->render(view.render);
 }
 
 void FrameWriter::write_volume(const WrittenGrid& grid, const std::string& path) {

@@ -37,18 +37,6 @@ std::vector<float> strains_of(const mpm::ParticleSnapshot& particles) {
 
 }  // namespace
 
-bool writes_pressure(const scene::Output& output) {
-  return output.fields.pressure || output.color == scene::ColorBy::kPressure;
-}
-
-bool writes_von_mises(const scene::Output& output) {
-  return output.fields.von_mises || output.color == scene::ColorBy::kVonMises;
-}
-
-bool needs_stress(const scene::Output& output) {
-  return output.fields.stress || writes_pressure(output) || writes_von_mises(output);
-}
-
 std::vector<float> pressures(const mpm::ParticleSnapshot& particles, int dim) {
   if (dim == 2) return of_stresses<2>(particles, mpm::pressure_of<2>);
   return of_stresses<3>(particles, mpm::pressure_of<3>);

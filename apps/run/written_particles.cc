@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "apps/mpm/snapshot_parts.h"
 #include "apps/run/particle_fields.h"
 
 namespace coppice {
@@ -43,9 +44,9 @@ WrittenParticles::WrittenParticles(const scene::SceneConfig& scene, const mpm::P
       emitters_(as_bytes(p.emitter, scene.emitters.size())) {
   const scene::Output& output = scene.output;
   const int symmetric = scene.dim * (scene.dim + 1) / 2;
-  if (writes_pressure(output))
+  if (mpm::writes_pressure(output))
     fields_.push_back({"pressure", 1, pressures(p, scene.dim), false, output.fields.pressure});
-  if (writes_von_mises(output))
+  if (mpm::writes_von_mises(output))
     fields_.push_back({"von_mises", 1, von_mises_stresses(p, scene.dim), false, output.fields.von_mises});
   if (output.fields.stress) fields_.push_back({"stress", symmetric, p.stress, true, true});
   if (output.fields.strain) fields_.push_back({"strain", symmetric, strains(p, scene.dim), true, true});

@@ -14,7 +14,7 @@ namespace coppice {
 
 class WrittenParticles {
  public:
-  // Both must live as long as this object; the snapshot has stress where needs_stress() says so.
+  // Both must live as long as this object; the snapshot has what parts_to_write() says.
   WrittenParticles(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles);
   WrittenParticles(const WrittenParticles&) = delete;
   WrittenParticles& operator=(const WrittenParticles&) = delete;

@@ -74,7 +74,7 @@ TEST_F(MpmPtx, EveryKernelAssembles) {
       add(copy_density_2d, over(leaf2), grid2, 1.0f, static_cast<float*>(nullptr), i32);
   add(copy_velocity_3d, over(leaf3), grid3, static_cast<float*>(nullptr)),
       add(copy_velocity_2d, over(leaf2), grid2, static_cast<float*>(nullptr));
-  add(reorder_particles, range(9), particles, particles, u32, 3);
+  add(reorder_particles, range(9), particles, particles, u32, 0, 3);
   if (!jit::has_libdevice()) GTEST_SKIP() << "built without libdevice, which the materials need";
   ptx_check::check_ptx_cases(cases, ptx_check::ptxas_path());
   if (ptx_check::ptxas_path().empty())

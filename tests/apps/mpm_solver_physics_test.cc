@@ -198,5 +198,21 @@ TEST(MpmSolver, SaysWhatIsToBeRaisedWhereStepsAreAskedToBeShort) {
   expect_blow_up(scene, "as time.cfl = 1e-09 asks for", "raise time.cfl");
 }
 
+// Seen to fail: the particles had as much memory again to be reordered into, 264 bytes each in 3-D.
+TEST(MpmSolver, ReordersParticlesInLittleMemory) {
+  const auto solver = wait_start(
+      "[domain]\nmax = [1, 1, 1]\n[grid]\nresolution = 32\n[time]\nframe_dt_s = 0.01\n[[emitter]]\nshape = "
+      "\"box\"\ncenter = [0.5, 0.5, 0.5]\nhalf_size = [0.4, 0.4, 0.4]\nmaterial = \"jelly\"\n");
+  solver->wait_advance_frame();
+  solver->wait_stats();
+  double bytes = 0;
+  for (const auto& [name, size] : solver->buffer_bytes()) bytes += static_cast<double>(size);
+  const double state = 4.0 * Attribute<3>::kCount,
+               each = bytes / static_cast<double>(solver->num_particles());
+  fmt::print("{} particles of {} bytes take {:.1f} bytes each\n", solver->num_particles(), state, each);
+  EXPECT_GT(solver->num_particles(), 100000u);
+  EXPECT_LE(each, state + 40);
+}
+
 }  // namespace
 }  // namespace coppice::mpm

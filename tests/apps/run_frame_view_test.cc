@@ -99,7 +99,7 @@ TEST(FrameView, WaterIsClearUnlessItShowsAValue) {
   particles.position = {Vec3f(2, 0.5f, 2)};
   particles.material = {0};
   particles.emitter = {0};
-  const FrameView view = make_frame_view(tall_scene(), std::move(particles), 0);
+  const FrameView view = make_frame_view(tall_scene(), particles, 0);
   ASSERT_EQ(view.render.looks.size(), 1u);
   EXPECT_EQ(view.render.looks[0], render::Look::kWater);
 }
