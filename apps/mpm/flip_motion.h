@@ -194,7 +194,9 @@ COPPICE_INLINE void stop_own_motion(const StepArguments<D>& a, const Group<D>& g
     if (!is_low && !is_high) continue;
     SmallVec<float, D> normal{};
     normal.v[k] = 1.0f;
-    stopped_part<D>(a.walls[2 * k + (is_low ? 0 : 1)], a.wall_friction, normal, own);
+    // An index that is known only then would put all arguments on the stack.
+    const BoundaryKind kind = is_low ? a.walls[2 * k] : a.walls[2 * k + 1];
+    stopped_part<D>(kind, a.wall_friction, normal, own);
   }
   for (std::uint32_t c = 0; beside.colliders >> c != 0; ++c) {
     if ((beside.colliders >> c & 1u) == 0) continue;

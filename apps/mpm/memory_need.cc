@@ -53,7 +53,7 @@ MemoryNeed memory_need(const scene::SceneConfig& scene, double particles) {
   if (parts) {
     const double matrices = (parts->affine ? 1 : 0) + (parts->deformation ? 1 : 0);
     const bool has_fields = parts->stress || scene.output.fields.strain;
-    // What it always has, the places by id, and bytes of material and emitter; fields are computed from it.
+    // It always has these, the places by id, and bytes of material and emitter; fields are computed from it.
     snapshot_bytes = 4.0 * 12 + 2 + 4.0 * matrices * scene.dim * scene.dim +
                      (has_fields ? 4.0 * scene.dim * (scene.dim + 1) : 0);
   }

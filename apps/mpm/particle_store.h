@@ -1,8 +1,8 @@
-// The particles of a solver in device memory: arrays by attribute (solver_types.h), a few arrays more, and what
-// sorts them.
+// The particles of a solver in device memory: arrays by attribute (solver_types.h), a few arrays more, and
+// what sorts them.
 //
-// A reordering moves all arrays by kSpareArrays places in their memory: that many at a time, from the end that
-// has free places, so that each turn's go where the turn before has come from. The next one moves them back.
+// A reordering moves all arrays by kSpareArrays places in their memory: that many at a time, from the end
+// that has free places, so that each turn's go where the turn before has come from. The next moves them back.
 //
 // Functions that wait are for when nothing is queued that touches particles. Thread-compatible.
 #pragma once
@@ -62,8 +62,8 @@ class ParticleStore {
   // Adds undeformed particles, with the next ids. `starts` has one entry per emitter, and `origin` is the
   // world's position (m) of the grid's node (0, 0, 0).
   void wait_add(const EmittedParticles& emitted, std::span<const ParticleStart> starts, const Vec3f& origin);
-  // Queues the launches of a reordering: particle i of `to` is particle order[i] of `from`, which are arrays()
-  // and next_arrays(), or slots of these. Returns the last launch.
+  // Queues the launches of a reordering: particle i of `to` is particle order[i] of `from`, which are
+  // arrays() and next_arrays(), or slots of these. Returns the last launch.
   template <class Arrays, class Order>
   static AsyncValueRef<Chain> reorder(Program& program, int64_t n, const Arrays& from, const Arrays& to,
                                       Order order);

@@ -1,4 +1,4 @@
-// What of the particles a scene's files and pictures show.
+// Parts of the particles that a scene's files and pictures show.
 #pragma once
 #include <optional>
 

@@ -125,7 +125,7 @@ TEST_F(Run, SaysWhatItDoesAndWhereThingsAre) {
   const ProgramResult result = run_program({"run", scene_, "-o", out_});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(result.err_has("time step ")) << result.err;
-  EXPECT_TRUE(result.err_has(" bound")) << result.err;
+  EXPECT_TRUE(result.err_has(" s from time.max_dt_s, ")) << result.err;
   EXPECT_TRUE(result.err_has("frame 3/3 (100%)")) << result.err;
   const std::vector<std::string> lines = result.err_lines();
   ASSERT_GT(lines.size(), 2u);
