@@ -67,14 +67,14 @@ struct OrientedCapsule {
 };
 
 template <class T, int D>
-COPPICE_INLINE ColliderSample<T, D> sample(HalfSpace<T, D> half, SmallVec<T, D> x) {
+COPPICE_INLINE ColliderSample<T, D> sample(const HalfSpace<T, D>& half, SmallVec<T, D> x) {
   const SmallVec<T, D> arm = x - half.point;
   return {dot(half.normal, arm), half.normal, half.velocity + spin_velocity(half.omega, arm)};
 }
 
 // At the centre itself the normal is the last axis.
 template <class T, int D>
-COPPICE_INLINE ColliderSample<T, D> sample(Sphere<T, D> sphere, SmallVec<T, D> x) {
+COPPICE_INLINE ColliderSample<T, D> sample(const Sphere<T, D>& sphere, SmallVec<T, D> x) {
   const SmallVec<T, D> arm = x - sphere.center;
   const T length = std::sqrt(dot(arm, arm));
   const bool defined = length > T(1e-12);
@@ -94,7 +94,7 @@ COPPICE_INLINE SmallVec<T, D> from_segment(const OrientedCapsule<T, D>& capsule,
 }
 
 template <class T, int D>
-COPPICE_INLINE ColliderSample<T, D> sample(OrientedCapsule<T, D> capsule, SmallVec<T, D> x) {
+COPPICE_INLINE ColliderSample<T, D> sample(const OrientedCapsule<T, D>& capsule, SmallVec<T, D> x) {
   const SmallVec<T, D> arm = x - capsule.center;
   const Sphere<T, D> end = {{}, capsule.radius, {}, {}};
   const ColliderSample<T, D> s =
@@ -105,7 +105,7 @@ COPPICE_INLINE ColliderSample<T, D> sample(OrientedCapsule<T, D> capsule, SmallV
 
 // Exact inside and outside; inside, the normal is that of the nearest face.
 template <class T, int D>
-COPPICE_INLINE ColliderSample<T, D> sample(OrientedBox<T, D> box, SmallVec<T, D> x) {
+COPPICE_INLINE ColliderSample<T, D> sample(const OrientedBox<T, D>& box, SmallVec<T, D> x) {
   const SmallVec<T, D> arm = x - box.center;
   const SmallVec<T, D> local = transpose(box.world_from_local) * arm;
   SmallVec<T, D> outside{};  // how far beyond each pair of faces

@@ -64,7 +64,7 @@ COPPICE_INLINE Contact<T, D> meet(const OrientedBox<T, D>& now, const OrientedBo
     const T half = next.half_extent.v[i], side = begin.v[i] < T(0) ? T(-1) : T(1);
     const T a = side * begin.v[i] - half, b = side * end.v[i] - half;  // beyond the face on that side
     if (a >= -gap) {
-      const T at = a <= T(0) ? T(0) : b >= T(0) ? T(2) : a / (a - b);
+      const T at = b >= T(0) ? T(2) : a <= T(0) ? T(0) : a / (a - b);
       if (at > enters) enters = at, face = i;
     } else if (b > T(0)) {
       leaves = min_of(leaves, a / (a - b));
@@ -141,6 +141,22 @@ COPPICE_INLINE Contact<T, D> meet(const OrientedCapsule<T, D>& now, const Orient
   c.position = next.center + arm;
   c.velocity = next.velocity + spin_velocity(next.omega, arm);
   return c;
+}
+
+// Returns where a place goes that a collider takes along on its way from `now` to `next`.
+template <class T, int D>
+COPPICE_INLINE SmallVec<T, D> carry(const Sphere<T, D>& now, const Sphere<T, D>& next, SmallVec<T, D> x) {
+  return x + (next.center - now.center);
+}
+template <class Solid, class T, int D>
+COPPICE_INLINE SmallVec<T, D> carry(const Solid& now, const Solid& next, SmallVec<T, D> x) {
+  return next.center + next.world_from_local * (transpose(now.world_from_local) * (x - now.center));
+}
+// A place beside a plane keeps how far off it is.
+template <class T, int D>
+COPPICE_INLINE SmallVec<T, D> carry(const HalfSpace<T, D>& now, const HalfSpace<T, D>& next,
+                                    SmallVec<T, D> x) {
+  return x + (dot(now.normal, x - now.point) - dot(next.normal, x - next.point)) * next.normal;
 }
 
 }  // namespace coppice::mpm

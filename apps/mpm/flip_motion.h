@@ -190,13 +190,11 @@ COPPICE_INLINE void stop_own_motion(const StepArguments<D>& a, const Group<D>& g
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {
     x.v[k] = p[Attribute<D>::kPosition + k];
-    const bool is_low = x.v[k]<kPad * a.dx + near, is_high = x.v[k]> a.high_wall[k] * a.dx - near;
-    if (!is_low && !is_high) continue;
     SmallVec<float, D> normal{};
     normal.v[k] = 1.0f;
-    // An index that is known only then would put all arguments on the stack.
-    const BoundaryKind kind = is_low ? a.walls[2 * k] : a.walls[2 * k + 1];
-    stopped_part<D>(kind, a.wall_friction, normal, own);
+    const float from_low = x.v[k] - kPad * a.dx, from_high = a.high_wall[k] * a.dx - x.v[k];
+    if (from_low < near) stopped_part<D>(a.walls[2 * k], a.wall_friction, normal, own);
+    if (from_high < near) stopped_part<D>(a.walls[2 * k + 1], a.wall_friction, normal, own);
   }
   for (std::uint32_t c = 0; beside.colliders >> c != 0; ++c) {
     if ((beside.colliders >> c & 1u) == 0) continue;

@@ -7,13 +7,14 @@
 
 namespace coppice::mpm {
 
-// Gives a particle its new velocity, velocity gradient and position. Returns the gradient. With a
-// `per_density`, 1 / (the density of its material at rest times a cell's volume), the density that its nodes
-// have, relative to that, is left where its stress was.
+// Gives a particle its new velocity and velocity gradient, and its new position where it `moves`:
+// settle_particle() moves the others. Returns the gradient. With a `per_density`, 1 / (the density of its
+// material at rest times a cell's volume), the density that its nodes have, relative to that, is left where
+// its stress was.
 template <int D>
 COPPICE_INLINE SmallMat<float, D> gather_particle(const StepArguments<D>& a, const Particle& p,
                                                   const std::int32_t* first, const NodeValue* tile,
-                                                  float per_density, BlockFindings& found) {
+                                                  float per_density, bool moves, BlockFindings& found) {
   using A = Attribute<D>;
   const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, first);
   Float4 velocity{0, 0, 0, 0}, gradient[3] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
@@ -43,7 +44,8 @@ COPPICE_INLINE SmallMat<float, D> gather_particle(const StepArguments<D>& a, con
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {
     const int axis = 3 - D + k;
-    const float moved = clamp_to(p[A::kPosition + k] + a.dt * velocity[k], low_end(a), high_end(a, k));
+    const float at = p[A::kPosition + k];
+    const float moved = moves ? clamp_to(at + a.dt * velocity[k], low_end(a), high_end(a, k)) : at;
     p[A::kPosition + k] = moved;
     p[A::kVelocity + k] = velocity[k];
     speed2 += velocity[k] * velocity[k];
@@ -67,20 +69,22 @@ COPPICE_INLINE void gather_wide_particle(const StepArguments<D>& a, const Group<
                                          const std::int32_t* first, std::int64_t block_number,
                                          const NodeValue* tile, const Surroundings& beside,
                                          BlockFindings& found) {
+  const bool settles = beside.count(group);
   OwnMotion<D> own{};
   float filled = 0.0f;
   if (a.flip > 0.0f) {
     const SeenBefore<D> seen = see_before<D>(a, p, first, tile);
-    gather_particle<D>(a, p, first, tile, 0.0f, found);
+    gather_particle<D>(a, p, first, tile, 0.0f, !settles, found);
     own = kept_motion<D>(a, p, seen);
     filled = seen.filled;
   } else {
     filled = filled_around<D>(a, p, first, tile);
-    gather_particle<D>(a, p, first, tile, 0.0f, found);
+    gather_particle<D>(a, p, first, tile, 0.0f, !settles, found);
   }
   p[Attribute<D>::kStress] = filled;
-  if (beside.count(group)) settle_particle<D>(a, group, p, first, block_number, beside, found);
-  add_own_motion<D>(a, group, p, block_number, beside, own, found);
+  if (settles) settle_particle<D>(a, group, p, first, block_number, beside, found);
+  if (a.flip > 0.0f) return add_own_motion<D>(a, group, p, block_number, beside, own, found);
+  COPPICE_UNROLL for (int k = 0; k < (D == 2 ? 1 : 3); ++k) p[kOwnSpin<D> + k] = 0.0f;
 }
 
 // Returns the gradient that was gathered, and left as a part of the particle's affine motion.

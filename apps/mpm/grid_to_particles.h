@@ -79,9 +79,17 @@ COPPICE_INLINE std::int32_t advance_particle(const Material& material, float dt,
   return __builtin_bit_cast(std::int32_t, r.wave_modulus);
 }
 
-// Motion, deformation, plasticity and stress of a segment, which is of one material. On a CPU all particles
-// move before, and a loop over the rest vectorises; a GPU's thread does both for a particle, and reads its
-// gradient once. Where nodes are wide all particles move before, or else the kernel would be too large.
+// Returns whether a group's particles move in a pass of their own: on a CPU, where a loop over the rest
+// vectorises; where nodes are wide, or else the kernel would be too large; and where they meet something. Else
+// a GPU's thread does all for a particle, and reads its gradient once.
+template <int D, bool kWide>
+COPPICE_INLINE bool moves_before(const TileTeam<D, kWide>& block, const Surroundings& beside,
+                                 const Group<D>& group) {
+  return kWide || block.lanes() == 1 || beside.count(group) || beside.inner_walls != 0;
+}
+
+// Deformation, plasticity and stress of a segment, which is of one material, and its motion where it has not
+// moved before.
 template <int D, bool kWide, class Material>
 COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& material,
                                     const Group<D>& group, std::int64_t begin, std::int64_t end,
@@ -92,17 +100,15 @@ COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& m
   std::int32_t largest = 0;
   const auto note = [&](std::int32_t bits) { largest = bits > largest ? bits : largest; };
   if (block.lanes() > 1) {
+    const bool has_moved = moves_before<D, kWide>(block, beside, group);
     for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
       const Particle p = particle(a, i);
-      if constexpr (kWide) {
-        note(advance_particle<D>(material, a.dt, p, gathered_gradient<D, kWide>(p)));
-      } else {
-        const SmallMat<float, D> gradient =
-            gather_particle<D>(a, p, block.origin, tile, group.per_density, found);
-        if (beside.count(group)) settle_particle<D>(a, group, p, block.origin, block.number, beside, found);
-        if (beside.inner_walls != 0) stop_at_walls<D>(a, beside.inner_walls, p);
-        note(advance_particle<D>(material, a.dt, p, gradient));
-      }
+      SmallMat<float, D> gradient{};
+      if (kWide || has_moved)
+        gradient = gathered_gradient<D, kWide>(p);
+      else if constexpr (!kWide)
+        gradient = gather_particle<D>(a, p, block.origin, tile, group.per_density, true, found);
+      note(advance_particle<D>(material, a.dt, p, gradient));
     }
   } else {
 #pragma clang loop vectorize(assume_safety) interleave_count(1)
@@ -161,24 +167,24 @@ COPPICE_INLINE void advance_block(const NodeValue* tile, const TileTeam<D, kWide
   const std::uint32_t* starts = a.starts + block.number * a.n_groups;
   BlockFindings found;
   const Surroundings beside = surroundings<D>(a, block.origin);
-  if (kWide || block.lanes() == 1) {
-    const std::int64_t lane = block.lane(), lanes = block.lanes();
-    for (std::uint32_t g = 0; g < a.n_groups; ++g) {
-      const Group<D>& group = a.groups[g];
-      const std::int64_t begin = starts[g] + lane, end = starts[g + 1];
-      for (std::int64_t i = begin; i < end; i += lanes) {
-        if constexpr (kWide)
-          gather_wide_particle<D>(a, group, particle(a, i), block.origin, block.number, tile, beside, found);
-        else
-          gather_particle<D>(a, particle(a, i), block.origin, tile, group.per_density, found);
-      }
-      if (!kWide && beside.count(group))
-        for (std::int64_t i = begin; i < end; i += lanes)
-          settle_particle<D>(a, group, particle(a, i), block.origin, block.number, beside, found);
-      if (beside.inner_walls != 0)
-        for (std::int64_t i = begin; i < end; i += lanes)
-          stop_at_walls<D>(a, beside.inner_walls, particle(a, i));
+  const std::int64_t lane = block.lane(), lanes = block.lanes();
+  for (std::uint32_t g = 0; g < a.n_groups; ++g) {
+    const Group<D>& group = a.groups[g];
+    const std::int64_t begin = starts[g] + lane, end = starts[g + 1];
+    if (!moves_before<D, kWide>(block, beside, group)) continue;
+    const bool settles = beside.count(group);
+    for (std::int64_t i = begin; i < end; i += lanes) {
+      if constexpr (kWide)
+        gather_wide_particle<D>(a, group, particle(a, i), block.origin, block.number, tile, beside, found);
+      else
+        gather_particle<D>(a, particle(a, i), block.origin, tile, group.per_density, !settles, found);
     }
+    if (!kWide && settles)
+      for (std::int64_t i = begin; i < end; i += lanes)
+        settle_particle<D>(a, group, particle(a, i), block.origin, block.number, beside, found);
+    if (beside.inner_walls != 0)
+      for (std::int64_t i = begin; i < end; i += lanes)
+        stop_at_walls<D>(a, beside.inner_walls, particle(a, i));
   }
   for (std::uint32_t g = 0; g < a.n_groups; ++g)
     advance_group<D, kWide>(a, a.groups[g], starts[g], starts[g + 1], block, tile, beside, found);

@@ -63,7 +63,8 @@ class ParticleStore {
   // world's position (m) of the grid's node (0, 0, 0).
   void wait_add(const EmittedParticles& emitted, std::span<const ParticleStart> starts, const Vec3f& origin);
   // Queues the launches of a reordering: particle i of `to` is particle order[i] of `from`, which are
-  // arrays() and next_arrays(), or slots of these. Returns the last launch.
+  // arrays() and next_arrays(), or slots of these. Returns the last launch. Where one fails, particles are
+  // lost.
   template <class Arrays, class Order>
   static AsyncValueRef<Chain> reorder(Program& program, int64_t n, const Arrays& from, const Arrays& to,
                                       Order order);

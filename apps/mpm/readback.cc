@@ -120,9 +120,14 @@ ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
   constexpr size_t n_matrix = D * D, n_stress = D * (D + 1) / 2;
   const Vec3f shift = state_.origin().template cast<float>();
   const PlacesById place_of = wait_places_by_id();
-  std::array<int, A::kCount> all;
-  std::iota(all.begin(), all.end(), 0);
-  state_.particles.wait_for_each(all, [&](const auto& rows, uint64_t i) {
+  std::vector<int> needed{A::kScalar, A::kGroup, A::kId};
+  const auto need = [&](int first, size_t count) {
+    for (size_t k = 0; k < count; ++k) needed.push_back(first + static_cast<int>(k));
+  };
+  need(A::kPosition, D), need(A::kVelocity, D), need(A::kDeformation, n_matrix);
+  if (parts.affine) need(A::kAffine, n_matrix);
+  if (parts.stress) need(A::kStress, n_stress);
+  state_.particles.wait_for_each(needed, [&](const auto& rows, uint64_t i) {
     const size_t id = place_of(std::bit_cast<uint32_t>(rows[A::kId][i]));
     s.position[id] = s.velocity[id] = Vec3f::Zero();
     SmallMat<float, D> f{};

@@ -55,8 +55,8 @@ COPPICE_INLINE void stop_at_walls(const StepArguments<D>& a, std::uint32_t walls
   }
 }
 
-// Sets right what gather_particle() has done for a particle beside walls or colliders: its density, and where
-// it is. It was a step's way back before.
+// Moves a particle beside walls or colliders, to which gather_particle() has given its velocity, and sets its
+// density right.
 template <int D>
 COPPICE_INLINE void settle_particle(const StepArguments<D>& a, const Group<D>& group, const Particle& p,
                                     const std::int32_t* first, std::int64_t block_number,
@@ -65,15 +65,15 @@ COPPICE_INLINE void settle_particle(const StepArguments<D>& a, const Group<D>& g
   SmallVec<float, D> from{}, to{}, v{};
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {
-    to.v[k] = p[A::kPosition + k], v.v[k] = p[A::kVelocity + k];
-    from.v[k] = to.v[k] - a.dt * v.v[k];
+    from.v[k] = p[A::kPosition + k], v.v[k] = p[A::kVelocity + k];
+    to.v[k] = clamp_to(from.v[k] + a.dt * v.v[k], low_end(a), high_end(a, k));
   }
   if (group.per_density > 0.0f) {
     float share = share_of_space<D>(a, beside.colliders, from);
     if (beside.inner_walls != 0) share *= share_before_walls<D>(a, beside.inner_walls, from);
     p[A::kStress] /= max_of(share, 0.25f);
   }
-  if (!stop_at_colliders<D>(a, beside.colliders, block_number, group.mass, from, to, v)) return;
+  stop_at_colliders<D>(a, beside.colliders, block_number, group.mass, from, to, v);
   float speed2 = 0.0f;
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {

@@ -13,7 +13,9 @@ bool writes_von_mises(const scene::Output& output) {
 
 std::optional<SnapshotParts> parts_to_write(const scene::Output& output, bool has_pictures) {
   const bool has_stress = output.fields.stress || writes_pressure(output) || writes_von_mises(output);
-  const bool has_averages = (output.vti || output.vdb) && (has_stress || output.fields.strain);
+  const scene::OutputFields& fields = output.fields;
+  const bool has_averages =
+      (output.vti || output.vdb) && (fields.pressure || fields.von_mises || fields.stress || fields.strain);
   if (!output.particles && !output.vtu && !has_pictures && !has_averages) return std::nullopt;
   return SnapshotParts{.affine = output.particles,
                        .deformation = output.particles || output.fields.strain,

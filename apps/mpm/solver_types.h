@@ -134,6 +134,14 @@ COPPICE_INLINE Contact<float, D> meet(const ColliderState<D>& now, const Collide
                                            : meet(now.box, next.box, from, to, gap);
 }
 
+template <int D>
+COPPICE_INLINE SmallVec<float, D> carry(const ColliderState<D>& now, const ColliderState<D>& next,
+                                        SmallVec<float, D> x) {
+  if (now.kind == ColliderKind::kPlane) return carry(now.plane, next.plane, x);
+  if (now.kind == ColliderKind::kCapsule) return carry(now.capsule, next.capsule, x);
+  return now.kind == ColliderKind::kSphere ? carry(now.sphere, next.sphere, x) : carry(now.box, next.box, x);
+}
+
 // A collider has got so much from the material since the frame began: whole numbers of fixed units, so that
 // the sum does not depend on the order. Blocks spread over kImpulseSlots of them.
 struct alignas(64) ColliderImpulse {

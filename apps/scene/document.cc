@@ -78,14 +78,17 @@ std::vector<std::string> split_path(const SceneOverride& override, std::string_v
   return segments;
 }
 
-// The parser calls what it meets in a string that is not closed a control character.
+// The parser calls what it meets in a string that is not closed a control character. Its columns count
+// characters, of UTF-8.
 std::string why_not_toml(std::string_view text, const toml::parse_error& error) {
   std::size_t begin = 0;
   for (toml::source_index line = 1; line < error.source().begin.line; ++line)
     begin = text.find('\n', begin) + 1;
   const std::string_view line = text.substr(begin, text.find('\n', begin) - begin);
-  const bool is_at_end = error.source().begin.column > line.find_last_not_of('\r') + 1;
-  if (is_at_end && error.description().find("string") != std::string_view::npos)
+  const auto characters =
+      std::ranges::count_if(line, [](unsigned char c) { return (c & 0xC0) != 0x80 && c != '\r'; });
+  const bool is_at_end = error.source().begin.column > characters;
+  if (is_at_end && error.description().find("control characters") != std::string_view::npos)
     return "a string that is not closed on its line";
   return std::string(error.description());
 }

@@ -78,6 +78,77 @@ TEST(FastCollider, SweepsAsItTurns) {
   }
 }
 
+// Water falls on the middle of a rod of one cell's thickness, and flows off at its round ends. What is there
+// is pressed against it and moves on. Seen to fail: the straight way from one place at an end to the next cuts
+// through it, and so particles were put back to where they were, for dozens of steps.
+TEST(RoundCollider, LetsSlideWhatIsPressedAgainstIt) {
+  const auto solver = wait_start(parse_physics_scene(
+      "dim = 2\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = 0.0004\n"
+      "[[emitter]]\nshape = \"box\"\ncenter = [0.5, 0.55]\nhalf_size = [0.1, 0.15]\nvelocity = [0, -8]\n"
+      "material = \"water\"\n[[collider]]\nshape = \"capsule\"\nhalf_height = 0.1\nrotate_deg = 90\n"
+      "center = [0.5, 0.35]\nradius = 0.008\n"));
+  ParticleSnapshot before = solver->wait_snapshot();
+  int stuck = 0;
+  for (int frame = 0; frame < 60; ++frame) {
+    solver->wait_advance_frame();
+    const ParticleSnapshot now = solver->wait_snapshot();
+    for (size_t i = 0; i < now.position.size(); ++i) {
+      const bool is_same = now.position[i] == before.position[i];
+      if (is_same && now.velocity[i].norm() > 1 && before.velocity[i].norm() > 1) ++stuck;
+    }
+    before = now;
+  }
+  EXPECT_EQ(stuck, 0);
+}
+
+// Returns how many places are more than a hundredth of a cell inside of a box.
+int64_t num_inside(const ParticleSnapshot& s, const scene::Collider& box, double time_s, double dx) {
+  const double turn = box.rotate_deg.z() * std::acos(-1) / 180, c = std::cos(turn), w = std::sin(turn);
+  const Vec3d middle = box.center + time_s * box.velocity;
+  return std::ranges::count_if(s.position, [&](const Vec3f& p) {
+    const double x = p.x() - middle.x(), y = p.y() - middle.y();
+    const double deep =
+        std::min(box.half_size.x() - std::abs(c * x + w * y), box.half_size.y() - std::abs(c * y - w * x));
+    return deep > 0.01 * dx;
+  });
+}
+
+// A small ball that is faster than any wave of the sand.
+TEST(FastCollider, LeavesNothingInsideABall) {
+  const scene::SceneConfig scene = parse_physics_scene(
+      "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [2, 1]\n[grid]\nresolution = 128\n[time]\nframe_dt_s = "
+      "0.0001\n[[emitter]]\nshape = \"box\"\ncenter = [0.75, 0.5]\nhalf_size = [0.3, 0.2]\nmaterial = "
+      "\"sand\"\n"
+      "[[collider]]\nshape = \"sphere\"\ncenter = [0.35, 0.5]\nradius = 0.06\nvelocity = [60, 0]\n");
+  const auto solver = wait_start(scene);
+  for (int frame = 1; frame <= 60; ++frame) {
+    solver->wait_advance_frame();
+    const Vec3d middle(0.35 + 60 * 0.0001 * frame, 0.5, 0);
+    const auto inside = std::ranges::count_if(solver->wait_snapshot().position, [&](const Vec3f& p) {
+      return (p.cast<double>() - middle).norm() < 0.06 - 0.01 * scene.dx_m();
+    });
+    ASSERT_EQ(inside, 0) << frame;
+  }
+}
+
+// The wedge below comes from beneath, with 20 m/s.
+TEST(Wedge, TakesAlongWhatItMeets) {
+  const scene::SceneConfig scene = parse_physics_scene(
+      "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1, 2]\n[grid]\nresolution = 128\n[time]\nframe_dt_s = "
+      "0.001\n"
+      "[[emitter]]\nshape = \"box\"\ncenter = [0.5, 1.0]\nhalf_size = [0.1, 0.15]\nmaterial = \"jelly\"\n"
+      "jelly = { youngs_modulus_Pa = 1e4 }\n[[collider]]\nshape = \"box\"\ncenter = [0.59078, 0.5]\n"
+      "half_size = [0.05, 0.35]\nrotate_deg = 10\nvelocity = [0, 20]\n[[collider]]\nshape = \"box\"\n"
+      "center = [0.40922, 0.5]\nhalf_size = [0.05, 0.35]\nrotate_deg = -10\nvelocity = [0, 20]\n");
+  const auto solver = wait_start(scene);
+  for (int frame = 1; frame <= 20; ++frame) {
+    solver->wait_advance_frame();
+    const ParticleSnapshot s = solver->wait_snapshot();
+    for (const scene::Collider& box : scene.colliders)
+      ASSERT_EQ(num_inside(s, box, 0.001 * frame, scene.dx_m()), 0) << frame;
+  }
+}
+
 // Two boxes make a wedge that is closed below, and one of them sticks out of the domain: what falls into the
 // wedge is pushed from one into the other, or against the wall.
 std::string wedge(const std::string& material, const std::string& transfer, double degrees) {
@@ -104,15 +175,9 @@ TEST(Wedge, HoldsWhatIsPinchedInIt) {
         const auto solver = wait_start(scene, 1);
         for (int frame = 0; frame < 15; ++frame) {
           solver->wait_advance_frame();
-          for (const Vec3f& p : solver->wait_snapshot().position) {
-            for (const double side : {1.0, -1.0}) {
-              const double turn = side * degrees * std::acos(-1) / 180;
-              const double x = p.x() - scene.colliders[side > 0 ? 0 : 1].center.x(), y = p.y() - 0.35;
-              const double deep = std::min(0.05 - std::abs(std::cos(turn) * x + std::sin(turn) * y),
-                                           0.35 - std::abs(std::cos(turn) * y - std::sin(turn) * x));
-              ASSERT_LE(deep, 0.01 / kCells) << "frame " << frame << ": " << p.transpose();
-            }
-          }
+          const ParticleSnapshot now = solver->wait_snapshot();
+          for (const scene::Collider& box : scene.colliders)
+            ASSERT_EQ(num_inside(now, box, 0, scene.dx_m()), 0) << "frame " << frame;
         }
       }
     }

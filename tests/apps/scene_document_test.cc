@@ -58,11 +58,17 @@ TEST(Document, PointsAtBrokenToml) {
 
 TEST(Document, SaysThatAStringIsNotClosed) {
   for (const std::string_view text :
-       {"a = 1\nb = \"jelly\nc = \"x\"\n", "a = 1\nb = 'jelly\n", "a = 1\nb = \"jelly"}) {
+       {"a = 1\nb = \"jelly\nc = \"x\"\n", "a = 1\nb = 'jelly\n", "a = 1\nb = \"jell\u00fd\n"}) {
     const std::string error = error_of([&] { Document::parse(text, "a.toml"); });
     EXPECT_TRUE(error.starts_with("usage: a.toml:2:")) << error;
     EXPECT_TRUE(error.ends_with(": not valid TOML: a string that is not closed on its line")) << error;
   }
+}
+
+TEST(Document, SaysThatAStringOfManyLinesIsNotClosed) {
+  const std::string error = error_of([&] { Document::parse("a = 1\nb = \"\"\"jelly\n", "a.toml"); });
+  EXPECT_TRUE(error.starts_with("usage: a.toml:")) << error;
+  EXPECT_EQ(error.find("on its line"), std::string::npos) << error;
 }
 
 TEST(Override, ReplacesAddsAndReachesIntoLists) {
