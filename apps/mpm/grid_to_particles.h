@@ -80,8 +80,8 @@ COPPICE_INLINE std::int32_t advance_particle(const Material& material, float dt,
 }
 
 // Returns whether a group's particles move in a pass of their own: on a CPU, where a loop over the rest
-// vectorises; where nodes are wide, or else the kernel would be too large; and where they meet something. Else
-// a GPU's thread does all for a particle, and reads its gradient once.
+// vectorises; where nodes are wide, or else the kernel would be too large; and where they meet something.
+// Else a GPU's thread does all for a particle, and reads its gradient once.
 template <int D, bool kWide>
 COPPICE_INLINE bool moves_before(const TileTeam<D, kWide>& block, const Surroundings& beside,
                                  const Group<D>& group) {

@@ -79,8 +79,8 @@ TEST(FastCollider, SweepsAsItTurns) {
 }
 
 // Water falls on the middle of a rod of one cell's thickness, and flows off at its round ends. What is there
-// is pressed against it and moves on. Seen to fail: the straight way from one place at an end to the next cuts
-// through it, and so particles were put back to where they were, for dozens of steps.
+// is pressed against it and moves on. Seen to fail: the straight way from one place at an end to the next
+// cuts through it, and so particles were put back to where they were, for dozens of steps.
 TEST(RoundCollider, LetsSlideWhatIsPressedAgainstIt) {
   const auto solver = wait_start(parse_physics_scene(
       "dim = 2\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = 0.0004\n"

@@ -12,10 +12,15 @@ Runs the programs below with COPPICE_PTX_FOLDER (gpu/jit/ptx_recorder.h), and as
 - sm_80: the longest of hot kernels;
 - sm_120: every specialization of hot kernels, of sm_90's PTX, which newer GPUs get.
 
-The table is printed, and written to BUILD/kernel_table.txt. Fails when
+The longest of hot kernels for each GPU is disassembled, too, where nvdisasm is at hand (machine_code.py).
 
-- ptxas refuses any of it, or a hot kernel spills more than MAY_SPILL says;
-- a hot kernel reads, writes or adds through a generic address, of which the GPU finds out at run time what memory it is of;
+The table is printed, and written to BUILD/kernel_table.txt; "loads" is how many from global memory are under way at most before
+the code waits for one of them, or stores, on the GPU where these are fewest. Fails when
+
+- ptxas refuses any of it, or a hot kernel spills;
+- a hot kernel reads, writes or adds through a generic address, of which the GPU finds out at run time what memory it is of, in
+  PTX or in the machine code;
+- a hot kernel needs more registers, shared memory or stack, or has fewer loads under way, than its budget says (BUDGETS);
 - a kernel in the generated headers was not met, or lacks PTX for a GPU, and is not in NOT_FOR_GPUS with the reason;
 - one of NOT_FOR_GPUS has PTX.
 
@@ -32,6 +37,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import machine_code
 
 SKIPPED = 77
 GPUS = [75, 80, 90, 120]
@@ -72,10 +79,6 @@ def programs(build, folder):
         yield [tests / "planted_program", fault], True
 
 
-# Bytes of spills of hot kernels, loads and stores together, and why.
-MAY_SPILL = {
-    "mpm.grid_to_particles_wide_3d": 32,  # AFLIP's: two values of a node beside a particle, once for each particle
-}
 # Kernels without a row, and why.
 NOT_FOR_GPUS = {
     "jit.write_checks": "compiled, not launched, by specializer_test",
@@ -168,6 +171,28 @@ def assemble(ptxas, text, gpu):
 
     spills = number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads")
     return Usage(number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"), number(r"(\d+) bytes stack frame"), spills, "")
+
+
+def code_faults(usage, code, budget):
+    """What is wrong with one kernel's machine code for one GPU; `code` may be None, where it was not disassembled."""
+    faults = []
+    if usage.spills:
+        faults.append(f"spills {usage.spills} bytes of registers")
+    if usage.registers > budget.registers:
+        faults.append(f"has {usage.registers} registers, and may have {budget.registers}")
+    if usage.shared > budget.shared:
+        faults.append(f"has {usage.shared} bytes of shared memory, and may have {budget.shared}")
+    if usage.stack > budget.stack:
+        faults.append(f"has {usage.stack} bytes of stack, and may have {budget.stack}")
+    if code is None:
+        return faults
+    generic = machine_code.with_opcodes(code, machine_code.GENERIC)
+    if generic and not budget.may_be_generic:
+        faults.append(f"has generic addresses: {', '.join(generic)}")
+    loads = machine_code.longest_load_run(code)
+    if loads < budget.loads:
+        faults.append(f"waits for memory: {loads} load{' at most is' if loads == 1 else 's at most are'} under way, and {budget.loads} should be")
+    return faults
 
 
 # Hot kernels that may have generic addresses, and why.
