@@ -173,6 +173,58 @@ def assemble(ptxas, text, gpu):
     return Usage(number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"), number(r"(\d+) bytes stack frame"), spills, "")
 
 
+# What a hot kernel may take on any GPU, and the loads that it must have under way. 128 registers leave room for 512 threads on a
+# multiprocessor; bytes of shared memory are those of a team.
+Budget = collections.namedtuple("Budget", "registers shared stack loads may_be_generic", defaults=(128, 0, 0, 0, False))
+
+# By kernel; the first pattern counts, and other hot kernels have Budget(). The reasons:
+# - MPM's teams of 64 threads keep a particle, or a row of nodes, in registers, and a block's nodes in a tile;
+# - reading a tile, a stencil's faces or a sum's elements, a thread asks for them before it uses the first;
+# - a renderer's brick is put together in a thread's own memory, and takes one of eight leaves' pointers by an index;
+# - loops over a tree's levels, which only the run counts, find them on the stack, as does libdevice what it reduces angles with.
+BUDGETS = {
+    "mpm.particles_to_grid_3d": Budget(255, 16944, loads=16),
+    "mpm.particles_to_grid_wide_3d": Budget(255, 25136, loads=16),
+    "mpm.particles_to_grid_2d": Budget(168, 9664, loads=8),
+    "mpm.particles_to_grid_wide_2d": Budget(168, 11968, loads=8),
+    "mpm.grid_to_particles_3d": Budget(255, 8192, loads=16),
+    "mpm.grid_to_particles_wide_3d": Budget(255, 16384, loads=16),
+    "mpm.grid_to_particles_2d": Budget(160, 2304, loads=8),
+    "mpm.grid_to_particles_wide_2d": Budget(192, 4608, loads=8),
+    "mpm.update_grid_*": Budget(loads=8),
+    "mpm.begin_step_3d": Budget(stack=32),
+    "mpm.finish_step_3d": Budget(stack=32),
+    "mpm.add_body_3d": Budget(stack=48),
+    "brick_pack.find_filled_blocks": Budget(stack=320, may_be_generic=True),
+    "brick_pack.pack_blocks_*": Budget(stack=3248, may_be_generic=True),
+    "brick_pack.pack_*": Budget(stack=2928),
+    "runtime_append.count_in_blocks": Budget(stack=320),
+    "runtime_append.write_keys": Budget(stack=320),
+    "runtime_poisson.apply_to": Budget(shared=12800, loads=7),
+    "runtime_poisson.subtract_applied": Budget(shared=12800, loads=7),
+    "runtime_poisson.subtract_on_level": Budget(shared=6400, loads=7),
+    "runtime_poisson.smooth": Budget(shared=6400, loads=7),
+    "runtime_poisson.weigh_cells": Budget(shared=6400, loads=7),
+    "runtime_poisson.pack_fine": Budget(shared=4000),
+    "runtime_poisson.multiply*": Budget(shared=2048, loads=8),
+    "runtime_poisson.go_on": Budget(shared=2048),
+    "runtime_poisson.square_residual": Budget(shared=2048),
+    "runtime_reductions.reduce_dot_*": Budget(loads=8),
+    "runtime_reductions.reduce_*": Budget(loads=4),
+    "runtime_reductions.finish_*": Budget(loads=8),
+    "loop_lists.fill_elements": Budget(loads=16),
+    "loop_lists.count_slots": Budget(loads=16),
+    "topology_tools.dilate_masks": Budget(loads=16),
+    "runtime_activation.bulk_bits": Budget(loads=16),
+    "runtime_collection.clean_dirty": Budget(loads=16),
+    "runtime_collection.collect_below": Budget(loads=16),
+}
+
+
+def budget_of(name):
+    return next((budget for pattern, budget in BUDGETS.items() if fnmatch.fnmatchcase(name, pattern)), Budget())
+
+
 def code_faults(usage, code, budget):
     """What is wrong with one kernel's machine code for one GPU; `code` may be None, where it was not disassembled."""
     faults = []
@@ -191,15 +243,9 @@ def code_faults(usage, code, budget):
         faults.append(f"has generic addresses: {', '.join(generic)}")
     loads = machine_code.longest_load_run(code)
     if loads < budget.loads:
-        faults.append(f"waits for memory: {loads} load{' at most is' if loads == 1 else 's at most are'} under way, and {budget.loads} should be")
+        faults.append(f"waits for memory: {loads} load{' at most is' if loads == 1 else 's at most are'} under way, and {budget.loads} "
+                      "should be")
     return faults
-
-
-# Hot kernels that may have generic addresses, and why.
-MAY_BE_GENERIC = {
-    "brick_pack.find_filled_blocks": "it takes one of eight leaves' pointers from a variable by an index",
-    "brick_pack.pack_blocks_*": "it takes one of eight leaves' pointers from a variable by an index",
-}
 
 
 ACCESS = re.compile(r"^\s*(?:@!?%p\d+\s+)?((?:ld|st|atom|red)\.\S+)", re.MULTILINE)
@@ -221,6 +267,7 @@ class Kernel:
         self.shared = 0  # bytes that launches ask for
         self.refused = []
         self.usage = {}  # by GPU
+        self.code = {}  # by GPU, of the longest text: instructions of hot kernels, where there is nvdisasm
 
     def texts_for(self, gpu, is_hot):
         """What is assembled for the GPU."""
@@ -234,9 +281,10 @@ class Kernel:
     def row(self, name):
         if not self.usage:
             return f"{name:44} {self.refused[0] if self.refused else 'no PTX'}"
+        loads = min(map(machine_code.longest_load_run, self.code.values())) if self.code else "-"
         registers = " ".join(f"{self.usage[gpu].registers:4}" if gpu in self.usage else "   -" for gpu in GPUS)
         return (f"{name:44} {len(self.texts[90]):5} {registers} {max(self.shared, *(u.shared for u in self.usage.values())):7} "
-                f"{max(u.stack for u in self.usage.values()):6} {max(u.spills for u in self.usage.values()):6}")
+                f"{max(u.stack for u in self.usage.values()):6} {max(u.spills for u in self.usage.values()):6} {loads:>6}")
 
 
 def read_recorded(folder):
@@ -274,6 +322,19 @@ def assemble_all(ptxas, kernels, folders):
     return complaints, len(jobs)
 
 
+def disassemble_all(ptxas, nvdisasm, kernels, folders):
+    jobs = []
+    for name, kernel in kernels.items():
+        for gpu in GPUS if folders.get(name) in HOT_FOLDERS else []:
+            texts = kernel.texts_for(gpu, True)
+            if texts:
+                jobs.append((kernel, gpu, max(texts, key=len)))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        codes = pool.map(lambda job: machine_code.machine_code(ptxas, nvdisasm, job[2], job[1]), jobs)
+        for (kernel, gpu, _), code in zip(jobs, codes):
+            kernel.code[gpu] = code
+
+
 def why_not_for_gpus(name):
     return next((why for pattern, why in NOT_FOR_GPUS.items() if fnmatch.fnmatchcase(name, pattern)), None)
 
@@ -296,12 +357,14 @@ def check(known, kernels, without_libdevice):
             wrong.append(f"{name}: cannot be PTX: {kernel.refused[0]}")
         elif not has_ptx:
             wrong.append(f"{name}: assembled for {sorted(kernel.usage)} only")
-        elif known.get(name) in HOT_FOLDERS and any(usage.spills > MAY_SPILL.get(name, 0) for usage in kernel.usage.values()):
-            wrong.append(f"{name} is hot and spills registers")
         elif known.get(name) in HOT_FOLDERS:
+            budget = budget_of(name)
             generic = {word for texts in kernel.texts.values() for text in texts.values() for word in generic_accesses(text)}
-            if generic and not any(fnmatch.fnmatchcase(name, pattern) for pattern in MAY_BE_GENERIC):
+            if generic and not budget.may_be_generic:
                 wrong.append(f"{name} is hot and has generic addresses: {', '.join(sorted(generic))}")
+            for gpu, usage in kernel.usage.items():
+                usage = usage._replace(shared=max(usage.shared, kernel.shared))
+                wrong += [f"{name} is hot and {fault} (sm_{gpu})" for fault in code_faults(usage, kernel.code.get(gpu), budget)]
     return wrong
 
 
@@ -322,8 +385,13 @@ def main():
         kernels = read_recorded(folder / "ptx")
         known = known_kernels(options.source, options.build)
         complaints, count = assemble_all(options.ptxas, kernels, known)
+        nvdisasm, why_none = machine_code.find_nvdisasm(options.ptxas, options.build)
+        if nvdisasm is None:
+            print(f"machine code was not read: {why_none}")
+        elif not complaints:
+            disassemble_all(options.ptxas, nvdisasm, kernels, known)
     wrong += complaints + check(known, kernels, options.without_libdevice)
-    table = [f"{'kernel':44} forms  sm_75   80   90  120  shared  stack  spills"]
+    table = [f"{'kernel':44} forms  sm_75   80   90  120  shared  stack  spills  loads"]
     table += [kernels[name].row(name) for name in sorted(kernels)]
     forms = sum(len(kernel.texts[90]) for kernel in kernels.values())
     table.append(f"{len(kernels)} kernels, {forms} specializations, assembled {count} times")
