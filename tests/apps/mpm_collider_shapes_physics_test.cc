@@ -14,19 +14,23 @@ namespace {
 
 constexpr double kGravity = 9.81;
 
-// A block is thrown at a plane between the nodes, and turned against them.
+// A block is thrown at a plane between the nodes, and turned against them: by its normal, or by keyframes.
 TEST(PlaneCollider, LetsNothingBehindIt) {
+  const std::string key = "[[collider.keyframe]]\nrotate_deg = 63.4349488\ntime = ";
   for (const char* material : {"water", "jelly", "sand"}) {
-    const auto solver = wait_start(parse_physics_scene(fmt::format(
-        "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = "
-        "0.02\n[[emitter]]\nshape = \"box\"\ncenter = [0.3, 0.6]\nhalf_size = [0.1, 0.1]\nvelocity = [3, "
-        "-2]\nmaterial = \"{}\"\n[[collider]]\nshape = \"plane\"\ncenter = [0.61, 0.4]\nnormal = [-2, 1]\n",
-        material)));
-    const Vec3f normal = Vec3f(-2, 1, 0).normalized();
-    for (int frame = 0; frame < 8; ++frame) {
-      solver->wait_advance_frame();
-      for (const Vec3f& p : solver->wait_snapshot().position)
-        ASSERT_GE(normal.dot(p - Vec3f(0.61f, 0.4f, 0)), -1e-5f) << material;
+    for (const std::string& direction :
+         {std::string("normal = [-2, 1]\n"), "normal = [0, 1]\n" + key + "0\n" + key + "1\n"}) {
+      const auto solver = wait_start(parse_physics_scene(fmt::format(
+          "dim = 2\ngravity = [0, 0]\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = "
+          "0.02\n[[emitter]]\nshape = \"box\"\ncenter = [0.3, 0.6]\nhalf_size = [0.1, 0.1]\nvelocity = [3, "
+          "-2]\nmaterial = \"{}\"\n[[collider]]\nshape = \"plane\"\ncenter = [0.61, 0.4]\n{}",
+          material, direction)));
+      const Vec3f normal = Vec3f(-2, 1, 0).normalized();
+      for (int frame = 0; frame < 8; ++frame) {
+        solver->wait_advance_frame();
+        for (const Vec3f& p : solver->wait_snapshot().position)
+          ASSERT_GE(normal.dot(p - Vec3f(0.61f, 0.4f, 0)), -1e-5f) << material << ", " << direction;
+      }
     }
   }
 }

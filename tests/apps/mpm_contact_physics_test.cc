@@ -3,6 +3,7 @@
 // Seen to fail when the code was broken: a separating wall that holds, half the friction, a collider whose
 // velocity is forgotten, gravity with the wrong sign.
 #include <cmath>
+#include <utility>
 
 #include "tests/apps/mpm_physics_util.h"
 
@@ -119,6 +120,30 @@ TEST(SeparatingCollider, LetsMaterialBehindWhenItMovesAway) {
   const std::unique_ptr<Solver> solver = wait_start(block_on_collider("separate", "[0, -0.2]"));
   wait_advance(*solver, 10);
   EXPECT_EQ(solver->wait_stats().kinetic_J, 0);
+}
+
+// Lifted off a plate by a gravity that points up, a block flies freely: nodes in the plate's upper half have
+// the upper side's normal. Those in its lower half have the lower side's and would hold the block: in these
+// plates it reaches none of them.
+TEST(SeparatingCollider, LetsMaterialLeaveAPlateFreely) {
+  for (const auto& [cells, above_node] : {std::pair{0.5, 0.0}, {1.0, 0.25}, {1.0, 0.4}, {4.0, 0.5}}) {
+    constexpr double kDx = 1.0 / 64;
+    const double top = (32 + above_node) * kDx;
+    const std::unique_ptr<Solver> solver = wait_start(fmt::format(
+        "dim = 2\ngravity = [0, 5]\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = "
+        "0.05\n[[emitter]]\nshape = \"box\"\ncenter = [0.5, {}]\nhalf_size = [0.1, 0.1]\nmaterial = "
+        "\"jelly\"\njelly = {{ youngs_modulus_Pa = 1e5 }}\n[[collider]]\nshape = \"box\"\ncenter = [0.5, "
+        "{}]\n"
+        "half_size = [0.3, {}]\n",
+        top + 0.1, top - cells * kDx / 2, cells * kDx / 2));
+    double steps = 0;
+    for (int frame = 0; frame < 4; ++frame)
+      solver->wait_advance_frame(), steps += static_cast<double>(solver->wait_stats().steps);
+    const double exact = 5 * 0.2, off = std::abs(mean_velocity(solver->wait_snapshot()).y() - exact);
+    fmt::print("{} cells, {} above a node: off by {:.2e} (bound {:.2e})\n", cells, above_node, off,
+               16 * steps * kRounding * exact);
+    EXPECT_LE(off, 16 * steps * kRounding * exact) << cells << " cells, " << above_node;
+  }
 }
 
 // A separating box that rises pushes the jelly up: at least to its own speed, and at most to twice that, the

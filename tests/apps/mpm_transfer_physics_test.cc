@@ -81,6 +81,56 @@ TEST(Aflip, DampsASwingingBarLessThanApic) {
   }
 }
 
+// Returns the velocity that the grid has at a place in the plane, by quadratic B-splines.
+Vec2d grid_velocity(const DensityBlocks& grid, const Vec2d& place) {
+  const double dx = grid.dx;
+  Vec2d sum = Vec2d::Zero();
+  for (size_t n = 0; n < grid.values.size(); ++n) {
+    const auto size = static_cast<size_t>(grid.block_size);
+    const size_t block = n / (size * size), in_block = n % (size * size);
+    double weight = 1;
+    for (size_t k = 0; k < 2; ++k) {
+      const size_t offset = k == 0 ? in_block / size : in_block % size;
+      const double node = grid.origins[3 * block + k] + static_cast<double>(offset);
+      const double away =
+          std::abs((place[static_cast<int>(k)] - grid.origin[static_cast<int>(k)]) / dx - node);
+      weight *= away < 0.5 ? 0.75 - away * away : away < 1.5 ? 0.5 * (1.5 - away) * (1.5 - away) : 0;
+    }
+    if (weight > 0) sum += weight * Vec2d(grid.velocity[3 * n], grid.velocity[3 * n + 1]);
+  }
+  return sum;
+}
+
+// A block of jelly is thrown along a floor that holds it. Within 1.5 cells of the floor particles move as the
+// grid does and no otherwise, along the floor, too; above they have own motion.
+TEST(Aflip, LeavesNoOwnMotionAlongAWallThatHolds) {
+  const std::unique_ptr<Solver> solver =
+      wait_start(fmt::format("dim = 2\ngravity = [0, 0]\n{}[domain]\nmax = [1, 0.5]\n[grid]\nresolution = "
+                             "32\n[time]\nframe_dt_s = 0.1\n"
+                             "[walls]\ny_min = \"stick\"\n[[emitter]]\nshape = \"box\"\ncenter = [0.5, "
+                             "0.125]\nhalf_size = [0.125, 0.125]\n"
+                             "velocity = [1, 0]\nmaterial = \"jelly\"\n",
+                             kAflip));
+  solver->wait_advance(8);
+  double most_below = 0, most_above = 0;
+  for (int step = 0; step < 4; ++step) {
+    const ParticleSnapshot before = solver->wait_snapshot();
+    solver->wait_advance(1);
+    const ParticleSnapshot after = solver->wait_snapshot();
+    const DensityBlocks grid = solver->wait_density_with({.velocity = true});
+    for (size_t i = 0; i < after.position.size(); ++i) {
+      const Vec2d seen = grid_velocity(grid, before.position[i].head<2>().cast<double>());
+      const double own = (after.velocity[i].head<2>().cast<double>() - seen).norm();
+      double& most = after.position[i].y() < 1.5 / 32 ? most_below : most_above;
+      most = std::max(most, own);
+    }
+  }
+  fmt::print("own motion of at most {:.2e} m/s at the floor, {:.2e} m/s above\n", most_below, most_above);
+  // A velocity is the sum of 9 products, at a place that is rounded as a part of a cell.
+  EXPECT_LE(most_below, 256 * kRounding);
+  EXPECT_GE(most_above, 1e-3);
+}
+
 // Two discs of jelly meet at 1 m/s. Returns how much of that they part with.
 double restitution(const char* transfer, int cells_per_m, double cfl) {
   const std::unique_ptr<Solver> solver = wait_start(fmt::format(
