@@ -132,6 +132,23 @@ COPPICE_INLINE ColliderSample<T, D> sample(const OrientedBox<T, D>& box, SmallVe
           box.velocity + spin_velocity(box.omega, arm)};
 }
 
+// Returns how far it is from a place inside, at this signed distance, along the normal to the far side.
+template <class T, int D>
+COPPICE_INLINE T far_side(const Sphere<T, D>& sphere, const SmallVec<T, D>&, T distance) {
+  return T(2) * sphere.radius + distance;
+}
+template <class T, int D>
+COPPICE_INLINE T far_side(const OrientedCapsule<T, D>& capsule, const SmallVec<T, D>&, T distance) {
+  return T(2) * capsule.radius + distance;
+}
+template <class T, int D>
+COPPICE_INLINE T far_side(const OrientedBox<T, D>& box, const SmallVec<T, D>& normal, T distance) {
+  const SmallVec<T, D> local = transpose(box.world_from_local) * normal;
+  T thickness = T(0);
+  COPPICE_UNROLL for (int i = 0; i < D; ++i) thickness += T(2) * std::fabs(local.v[i]) * box.half_extent.v[i];
+  return thickness + distance;
+}
+
 // The node's velocity after contact (Stomakhin et al. 2013, section 8). Relative to the collider:
 //   stick     the velocity becomes the collider's;
 //   slip      the normal part vanishes, both ways;

@@ -27,7 +27,7 @@ COPPICE_INLINE Float4 apply_boundaries(const StepArguments<D>& a, std::int64_t b
   for (std::uint32_t c = 0; c < a.control->n_colliders; ++c) {
     const ColliderState<D>& collider = a.control->now[c];
     const ColliderSample<float, D> hit = sample(collider, x);
-    if (!(hit.distance <= 0.0f)) continue;
+    if (!(hit.distance <= 0.0f) || is_seen_from_behind(collider, hit, a.dx)) continue;
     const SmallVec<float, D> before = v;
     v = respond_to_collider(collider.boundary, collider.friction, v, hit.velocity, hit.normal);
     const SmallVec<float, D> impulse = value[3] * (before - v);

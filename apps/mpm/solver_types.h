@@ -142,6 +142,21 @@ COPPICE_INLINE SmallVec<float, D> carry(const ColliderState<D>& now, const Colli
   return now.kind == ColliderKind::kSphere ? carry(now.sphere, next.sphere, x) : carry(now.box, next.box, x);
 }
 
+// Returns whether a node inside of a collider may have its mass from the far side, too: who leaves there
+// would look like who comes here. Such nodes are left to themselves; particles meet the collider all the
+// same. Not for meshes, of which only the distance is known.
+template <int D>
+COPPICE_INLINE bool is_seen_from_behind(const ColliderState<D>& collider,
+                                        const ColliderSample<float, D>& inside, float dx) {
+  const float reach = 1.5f * dx;  // of a particle's stencil
+  if (collider.kind == ColliderKind::kSphere)
+    return far_side(collider.sphere, inside.normal, inside.distance) < reach;
+  if (collider.kind == ColliderKind::kCapsule)
+    return far_side(collider.capsule, inside.normal, inside.distance) < reach;
+  return collider.kind == ColliderKind::kBox &&
+         far_side(collider.box, inside.normal, inside.distance) < reach;
+}
+
 // A collider has got so much from the material since the frame began: whole numbers of fixed units, so that
 // the sum does not depend on the order. Blocks spread over kImpulseSlots of them.
 struct alignas(64) ColliderImpulse {

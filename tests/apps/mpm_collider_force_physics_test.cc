@@ -9,14 +9,14 @@ namespace {
 
 constexpr double kGravity = 9.81;
 
-// A block of jelly rests on a box, `off` to the right of its middle.
-std::string block_on_box(double off, const char* more = "") {
+// A block of jelly rests on a box, or a plate, `off` to the right of its middle.
+std::string block_on_box(double off, const char* more = "", double half_height = 0.105) {
   return fmt::format(
       "dim = 2\n[domain]\nmax = [1, 1]\n[grid]\nresolution = 64\n[time]\nframe_dt_s = 0.08\n[[emitter]]\n"
       "shape = \"box\"\ncenter = [{}, 0.505]\nhalf_size = [0.1, 0.1]\nmaterial = \"jelly\"\n"
-      "jelly = {{ youngs_modulus_Pa = 1e5 }}\n[[collider]]\nshape = \"box\"\ncenter = [0.5, 0.3]\n"
-      "half_size = [0.4, 0.105]\nfriction = 0.5\n{}",
-      0.5 + off, more);
+      "jelly = {{ youngs_modulus_Pa = 1e5 }}\n[[collider]]\nshape = \"box\"\ncenter = [0.5, {}]\n"
+      "half_size = [0.4, {}]\nfriction = 0.5\n{}",
+      0.5 + off, 0.405 - half_height, half_height, more);
 }
 
 // The mean over the block's swings, which nothing else damps.
@@ -31,8 +31,9 @@ ColliderForce mean_force(Solver& solver, int frames) {
 }
 
 TEST(ColliderForce, IsTheWeightOfWhatRestsOnIt) {
-  for (const double off : {0.0, 0.15}) {
-    const auto solver = wait_start(block_on_box(off));
+  // The last one is a plate of a cell, which particles alone meet.
+  for (const auto& [off, half_height] : {std::pair{0.0, 0.105}, {0.15, 0.105}, {0.15, 0.5 / 64}}) {
+    const auto solver = wait_start(block_on_box(off, "", half_height));
     const FrameStats start = solver->wait_stats();
     ASSERT_EQ(start.colliders.size(), 1u);
     EXPECT_EQ(start.colliders[0].force_N.norm(), 0);
