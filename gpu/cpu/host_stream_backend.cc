@@ -40,7 +40,9 @@ void HostStreamBackend::run_loop(const Launch& launch, const LaunchBlock& block)
 }
 
 void HostStreamBackend::fill(void* to, int byte, size_t bytes) {
-  const auto now = [this, to, byte, bytes] { std::memset(host_address(to), byte, bytes); };
+  const auto now = [this, to, byte, bytes] {
+    if (bytes > 0) std::memset(host_address(to), byte, bytes);
+  };
   if (!recording_) return now();
   recording_->operations.emplace_back(now);
 }
