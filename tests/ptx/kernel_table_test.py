@@ -155,22 +155,23 @@ def record(build, folder):
 Usage = collections.namedtuple("Usage", "registers shared stack spills error")
 
 
-def assemble(ptxas, text, gpu):
-    """What ptxas says of one kernel."""
+def assemble(ptxas, text, gpu, nvdisasm=None):
+    """What ptxas says of one kernel, and with `nvdisasm` its machine code."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "kernel.ptx"
         path.write_text(text, encoding="utf-8")
         done = subprocess.run([ptxas, "-v", f"-arch=sm_{gpu}", path, "-o", path.with_suffix(".cubin")], capture_output=True, text=True,
                               check=False)
-    words = done.stdout + done.stderr
-    if done.returncode != 0:
-        return Usage(0, 0, 0, 0, words.strip())
+        words = done.stdout + done.stderr
+        if done.returncode != 0:
+            return Usage(0, 0, 0, 0, words.strip()), None
+        code = machine_code.disassemble(nvdisasm, path.with_suffix(".cubin")) if nvdisasm else None
 
     def number(pattern):
         return max((int(found) for found in re.findall(pattern, words)), default=0)
 
     spills = number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads")
-    return Usage(number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"), number(r"(\d+) bytes stack frame"), spills, "")
+    return Usage(number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"), number(r"(\d+) bytes stack frame"), spills, ""), code
 
 
 # What a hot kernel may take on any GPU, and the loads that it must have under way. 128 registers leave room for 512 threads on a
@@ -303,36 +304,31 @@ def read_recorded(folder):
     return kernels
 
 
-def assemble_all(ptxas, kernels, folders):
-    """Sets the usages; returns ptxas' complaints. A text that several specializations have in common is assembled once."""
-    jobs = {}  # (text, GPU): usage
+def assemble_all(ptxas, nvdisasm, kernels, folders):
+    """Sets usages and machine code; returns ptxas' complaints. A text that several kernels have in common is assembled once."""
     wanted = {}  # (kernel, GPU): texts
+    read = set()  # (text, GPU) whose machine code is read: the longest of each hot kernel
     for name, kernel in kernels.items():
+        is_hot = folders.get(name) in HOT_FOLDERS
         for gpu in GPUS:
-            wanted[name, gpu] = kernel.texts_for(gpu, folders.get(name) in HOT_FOLDERS)
-            jobs.update({(text, gpu): None for text in wanted[name, gpu]})
+            texts = wanted[name, gpu] = kernel.texts_for(gpu, is_hot)
+            if texts and is_hot:
+                read.add((max(texts, key=len), gpu))
+    jobs = list(dict.fromkeys((text, gpu) for (_, gpu), texts in wanted.items() for text in texts))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        usages = dict(zip(jobs, pool.map(lambda job: assemble(ptxas, *job), jobs)))
+        found = pool.map(lambda job: assemble(ptxas, *job, nvdisasm if job in read else None), jobs)
+        results = dict(zip(jobs, found))
     complaints = []
     for (name, gpu), texts in wanted.items():
-        found = [usages[text, gpu] for text in texts]
-        complaints += [f"{name}: ptxas refuses it for sm_{gpu}: {usage.error}" for usage in found if usage.error]
-        if found:
-            kernels[name].usage[gpu] = Usage(*(max(values) for values in zip(*found)))
+        usages = [results[text, gpu][0] for text in texts]
+        complaints += [f"{name}: ptxas refuses it for sm_{gpu}: {usage.error}" for usage in usages if usage.error]
+        if not usages:
+            continue
+        kernels[name].usage[gpu] = Usage(*(max(values) for values in zip(*usages)))
+        code = results[max(texts, key=len), gpu][1]
+        if code is not None:
+            kernels[name].code[gpu] = code
     return complaints, len(jobs)
-
-
-def disassemble_all(ptxas, nvdisasm, kernels, folders):
-    jobs = []
-    for name, kernel in kernels.items():
-        for gpu in GPUS if folders.get(name) in HOT_FOLDERS else []:
-            texts = kernel.texts_for(gpu, True)
-            if texts:
-                jobs.append((kernel, gpu, max(texts, key=len)))
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        codes = pool.map(lambda job: machine_code.machine_code(ptxas, nvdisasm, job[2], job[1]), jobs)
-        for (kernel, gpu, _), code in zip(jobs, codes):
-            kernel.code[gpu] = code
 
 
 def why_not_for_gpus(name):
@@ -384,12 +380,10 @@ def main():
         wrong = [] if (folder / "ptx").exists() else record(options.build, folder)
         kernels = read_recorded(folder / "ptx")
         known = known_kernels(options.source, options.build)
-        complaints, count = assemble_all(options.ptxas, kernels, known)
         nvdisasm, why_none = machine_code.find_nvdisasm(options.ptxas, options.build)
         if nvdisasm is None:
             print(f"machine code was not read: {why_none}")
-        elif not complaints:
-            disassemble_all(options.ptxas, nvdisasm, kernels, known)
+        complaints, count = assemble_all(options.ptxas, nvdisasm, kernels, known)
     wrong += complaints + check(known, kernels, options.without_libdevice)
     table = [f"{'kernel':44} forms  sm_75   80   90  120  shared  stack  spills  loads"]
     table += [kernels[name].row(name) for name in sorted(kernels)]

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 WHEEL = "nvidia-cuda-nvdisasm"
 
@@ -82,15 +81,6 @@ def disassemble(nvdisasm, cubin):
     if not code:
         raise RuntimeError("nvdisasm printed no instruction")
     return code
-
-
-def machine_code(ptxas, nvdisasm, ptx, gpu):
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "kernel.ptx"
-        path.write_text(ptx, encoding="utf-8")
-        cubin = path.with_suffix(".cubin")
-        subprocess.run([ptxas, f"-arch=sm_{gpu}", path, "-o", cubin], check=True, capture_output=True)
-        return disassemble(nvdisasm, cubin)
 
 
 def base(instruction):

@@ -67,9 +67,8 @@ SHARED = kernel("""  ld.global.u32 %r1, [%rd3];
 class Rules(unittest.TestCase):
     def faults(self, text, budget=Budget()):
         for gpu in (75, 80, 90, 120):
-            usage = assemble(PTXAS, text, gpu)
+            usage, code = assemble(PTXAS, text, gpu, NVDISASM)
             self.assertEqual(usage.error, "")
-            code = machine_code.machine_code(PTXAS, NVDISASM, text, gpu)
             yield gpu, " | ".join(code_faults(usage, code, budget))
 
     def expect(self, text, words, budget=Budget()):
