@@ -48,7 +48,6 @@ COPPICE_INLINE void stop_at_colliders(const StepArguments<D>& a, std::uint32_t c
   constexpr std::uint32_t kNobody = kMaxColliders;
   const float gap = 1e-3f * a.dx;
   std::uint32_t met = 0, latest = kNobody, last_hit = 0;  // the latest one has put the particle where it is
-  SmallVec<float, D> normal{};
   bool meets = true;
   for (int round = 0; meets && round < kMostRounds; ++round) {
     meets = false;
@@ -62,16 +61,15 @@ COPPICE_INLINE void stop_at_colliders(const StepArguments<D>& a, std::uint32_t c
       meets = true;
       met |= 1u << c;
       latest = last_hit = c;
-      normal = hit.normal;
       const SmallVec<float, D> moved = to, before = velocity;
       to = hit.position;
-      velocity = respond_to_collider(now.boundary, now.friction, velocity, hit.velocity, normal);
+      velocity = respond_to_collider(now.boundary, now.friction, velocity, hit.velocity, hit.normal);
       // A push out of the collider moves the particle off its line: what angular momentum that makes the
       // collider gives, too.
       const SmallVec<float, D> lost = before - velocity;
       const SmallVec<float, 3> turn =
           mass * (torque_of(moved - center_of(now), lost) + torque_of(moved - to, velocity));
-      add_impulse<D>(a, block_number, c, mass * lost, turn, normal);
+      add_impulse<D>(a, block_number, c, mass * lost, turn, hit.normal);
       COPPICE_UNROLL
       for (int k = 0; k < D; ++k) {
         const float inside = clamp_to(to.v[k], low_end(a), high_end(a, k));
@@ -82,7 +80,7 @@ COPPICE_INLINE void stop_at_colliders(const StepArguments<D>& a, std::uint32_t c
   }
   if (met == 0 || !meets) return;
   const SmallVec<float, D> carried = carry(a.control->now[last_hit], a.control->next[last_hit], from);
-  add_impulse<D>(a, block_number, last_hit, {}, mass * torque_of(to - carried, velocity), normal);
+  add_impulse<D>(a, block_number, last_hit, {}, mass * torque_of(to - carried, velocity), {});
   COPPICE_UNROLL for (int k = 0; k < D; ++k) to.v[k] = clamp_to(carried.v[k], low_end(a), high_end(a, k));
 }
 

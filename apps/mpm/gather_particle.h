@@ -67,9 +67,8 @@ COPPICE_INLINE SmallMat<float, D> gather_particle(const StepArguments<D>& a, con
 template <int D>
 COPPICE_INLINE void gather_wide_particle(const StepArguments<D>& a, const Group<D>& group, const Particle& p,
                                          const std::int32_t* first, std::int64_t block_number,
-                                         const NodeValue* tile, const Surroundings& beside,
+                                         const NodeValue* tile, const Surroundings& beside, bool settles,
                                          BlockFindings& found) {
-  const bool settles = beside.count(group);
   OwnMotion<D> own{};
   float filled = 0.0f;
   if (a.flip > 0.0f) {

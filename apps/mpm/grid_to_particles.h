@@ -172,10 +172,12 @@ COPPICE_INLINE void advance_block(const NodeValue* tile, const TileTeam<D, kWide
     const Group<D>& group = a.groups[g];
     const std::int64_t begin = starts[g] + lane, end = starts[g + 1];
     if (!moves_before<D, kWide>(block, beside, group)) continue;
-    const bool settles = beside.count(group);
+    // A GPU has no registers for two ways to move.
+    const bool settles = lanes > 1 || beside.count(group);
     for (std::int64_t i = begin; i < end; i += lanes) {
       if constexpr (kWide)
-        gather_wide_particle<D>(a, group, particle(a, i), block.origin, block.number, tile, beside, found);
+        gather_wide_particle<D>(a, group, particle(a, i), block.origin, block.number, tile, beside, settles,
+                                found);
       else
         gather_particle<D>(a, particle(a, i), block.origin, tile, group.per_density, !settles, found);
     }

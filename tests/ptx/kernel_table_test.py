@@ -17,10 +17,11 @@ The longest of hot kernels for each GPU is disassembled, too, where nvdisasm is 
 The table is printed, and written to BUILD/kernel_table.txt; "loads" is how many from global memory are under way at most before
 the code waits for one of them, or stores, on the GPU where these are fewest. Fails when
 
-- ptxas refuses any of it, or a hot kernel spills;
+- ptxas refuses any of it;
 - a hot kernel reads, writes or adds through a generic address, of which the GPU finds out at run time what memory it is of, in
   PTX or in the machine code;
-- a hot kernel needs more registers, shared memory or stack, or has fewer loads under way, than its budget says (BUDGETS);
+- a hot kernel needs more registers, shared memory or stack, spills more, or has fewer loads under way, than its budget says
+  (BUDGETS);
 - a kernel in the generated headers was not met, or lacks PTX for a GPU, and is not in NOT_FOR_GPUS with the reason;
 - one of NOT_FOR_GPUS has PTX.
 
@@ -176,10 +177,11 @@ def assemble(ptxas, text, gpu, nvdisasm=None):
 
 # What a hot kernel may take on any GPU, and the loads that it must have under way. 128 registers leave room for 512 threads on a
 # multiprocessor; bytes of shared memory are those of a team.
-Budget = collections.namedtuple("Budget", "registers shared stack loads may_be_generic", defaults=(128, 0, 0, 0, False))
+Budget = collections.namedtuple("Budget", "registers shared stack loads spills may_be_generic", defaults=(128, 0, 0, 0, 0, False))
 
 # By kernel; the first pattern counts, and other hot kernels have Budget(). The reasons:
-# - MPM's teams of 64 threads keep a particle, or a row of nodes, in registers, and a block's nodes in a tile;
+# - MPM's teams of 64 threads keep a particle, or a row of nodes, in registers, and a block's nodes in a tile; a 3-D particle with the
+#   loop over colliders beside it does not quite fit;
 # - reading a tile, a stencil's faces or a sum's elements, a thread asks for them before it uses the first;
 # - a renderer's brick is put together in a thread's own memory, and takes one of eight leaves' pointers by an index;
 # - loops over a tree's levels, which only the run counts, find them on the stack, as does libdevice what it reduces angles with.
@@ -188,8 +190,8 @@ BUDGETS = {
     "mpm.particles_to_grid_wide_3d": Budget(255, 25136, loads=16),
     "mpm.particles_to_grid_2d": Budget(168, 9664, loads=8),
     "mpm.particles_to_grid_wide_2d": Budget(168, 11968, loads=8),
-    "mpm.grid_to_particles_3d": Budget(255, 8192, loads=16),
-    "mpm.grid_to_particles_wide_3d": Budget(255, 16384, loads=16),
+    "mpm.grid_to_particles_3d": Budget(255, 8192, stack=32, loads=16, spills=88),
+    "mpm.grid_to_particles_wide_3d": Budget(255, 16384, stack=8, loads=16, spills=32),
     "mpm.grid_to_particles_2d": Budget(160, 2304, loads=8),
     "mpm.grid_to_particles_wide_2d": Budget(192, 4608, loads=8),
     "mpm.update_grid_*": Budget(loads=8),
@@ -229,8 +231,8 @@ def budget_of(name):
 def code_faults(usage, code, budget):
     """What is wrong with one kernel's machine code for one GPU; `code` may be None, where it was not disassembled."""
     faults = []
-    if usage.spills:
-        faults.append(f"spills {usage.spills} bytes of registers")
+    if usage.spills > budget.spills:
+        faults.append(f"spills {usage.spills} bytes of registers, and may spill {budget.spills}")
     if usage.registers > budget.registers:
         faults.append(f"has {usage.registers} registers, and may have {budget.registers}")
     if usage.shared > budget.shared:
