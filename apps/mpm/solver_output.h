@@ -22,8 +22,8 @@ struct ParticleSnapshot {
   std::vector<float> volume_ratio;     // det F; water: J
   std::vector<float> material_scalar;  // snow: plastic volume ratio; water: J; sand: volume correction
   std::vector<float> affine;           // [n][D][D], 1/s: APIC's C; may be left out
-  std::vector<float>
-      deformation;  // [n][D][D]: elastic deformation gradient; water has none, only the identity; may be left out
+  // [n][D][D]: elastic deformation gradient; water has none, only the identity. May be left out.
+  std::vector<float> deformation;
   std::vector<float> mass;  // kg
   std::vector<float>
       stress;  // [n][D (D + 1) / 2], Pa: Kirchhoff's, xx xy xz yy yz zz; empty unless asked for
