@@ -40,7 +40,7 @@ set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -fno-use-ctor-homing -Xclang
     -Xclang -ffloat16-excess-precision=none -fno-stack-protector
     -fno-unwind-tables -fno-asynchronous-unwind-tables
     -fno-threadsafe-statics -fno-pic -fconvergent-functions -Wall -Wextra -Wno-missing-field-initializers
-    -Wno-unknown-assumption
+    -Wno-unknown-assumption -Wno-psabi
     -DEIGEN_DONT_VECTORIZE -DEIGEN_NO_DEBUG)
 set(COPPICE_BITCODE_PASSES
     "strip-nonlinetable-debuginfo,function(sroa,early-cse,simplifycfg),cgscc(inline,function(sroa,early-cse,simplifycfg)),globaldce")

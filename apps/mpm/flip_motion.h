@@ -19,6 +19,7 @@
 // Device-clean.
 #pragma once
 #include "apps/mpm/collider_impulse.h"
+#include "apps/mpm/particle_batch.h"
 #include "apps/mpm/settle_particle.h"
 
 namespace coppice::mpm {
@@ -33,6 +34,12 @@ struct OwnMotion {
   Spin<D> spin;                 // 1/s, half of the curl
 };
 
+// A particle takes this from its nodes' values before the step's forces.
+struct TakenBefore {
+  Taken taken;
+  Float4 moment;  // m^2/s^2, of the velocities after forces by these
+};
+
 // A particle sees this of its nodes before it moves.
 template <int D>
 struct SeenBefore {
@@ -40,10 +47,14 @@ struct SeenBefore {
   Float4 velocity;            // m/s, of the nodes before forces
   Float4 moment;              // m^2/s^2, of the nodes' velocities after forces by those before
   SmallMat<float, D> affine;  // 1/s, the particle's
-  float filled;               // share of the space around it that material takes at rest
 };
 
 COPPICE_INLINE Float4 cross_of(Float4 a, Float4 b) { return a.yzxw * b.zxyw - a.zxyw * b.yzxw; }
+// The same for each node of a row.
+COPPICE_INLINE NodeRow turned(NodeRow a) {
+  return __builtin_shufflevector(a, a, 1, 2, 0, 3, 5, 6, 4, 7, 9, 10, 8, 11, 13, 14, 12, 15);
+}
+COPPICE_INLINE NodeRow cross_of(NodeRow a, NodeRow b) { return turned(a * turned(b) - turned(a) * b); }
 
 // Returns half of the curl of a gradient, (row, column) = (component, axis).
 template <int D>
@@ -72,65 +83,88 @@ COPPICE_INLINE SmallMat<float, D> affine_of(const Particle& p) {
   return c;
 }
 
-// Reads a particle's nodes before it is given its new velocity. Behind `tile` are their second values.
+// The wide nodes around a particle as a GPU's thread sees them, whose second values are in a tile behind the
+// first. Nothing is kept from one call to the next, for want of registers.
+template <int D>
+struct WideNodes {
+  const StepArguments<D>& a;
+  const Particle& p;
+  const std::int32_t* first;
+  const NodeValue* tile;
+
+  COPPICE_INLINE TileStencil<D> stencil() const { return tile_stencil<D>(p, a.inv_dx, first); }
+  COPPICE_INLINE Taken now() const {
+    return take_from_nodes<D>(stencil(), tile, [](const NodeValue*, Float4) __attribute__((always_inline)){});
+  }
+  COPPICE_INLINE TakenBefore before() const {
+    TakenBefore b{};
+    const auto visit = [&](const NodeValue* node, Float4 part) __attribute__((always_inline)) {
+      b.moment += cross_of(load(node - kTileNodes<D>), part);
+    };
+    b.taken = take_from_nodes<D>(stencil(), tile + kTileNodes<D>, visit);
+    return b;
+  }
+  // Returns only how full the space around the particle is.
+  COPPICE_INLINE float filled() const {
+    const TileStencil<D> s = stencil();
+    const NodeValue* const before = tile + kTileNodes<D> + tile_index<D>(s.base[0], s.base[1], s.base[2]);
+    float filled = 0.0f;
+    COPPICE_UNROLL
+    for (int n = 0; n < kStencilRows<D>; ++n) {
+      const float w_xy = D == 3 ? s.w[0][n / 3] * s.w[1][n % 3] : s.w[1][n];
+      COPPICE_UNROLL
+      for (int iz = 0; iz < 3; ++iz) filled += w_xy * s.w[2][iz] * before[row_index<D>(n) + iz].v[3];
+    }
+    return filled;
+  }
+};
+
+// The same as a CPU's thread sees them, from the stencil's first node on.
+template <int D>
+struct WideRows {
+  using N = StencilNumbers;
+  const float* stencil;
+  const NodeValue* nodes;
+
+  static COPPICE_INLINE Taken parts(NodeRow row) { return {row.lo.lo, {row.lo.hi, row.hi.lo, row.hi.hi}}; }
+  COPPICE_INLINE Taken now() const {
+    return parts(
+        take_from_rows<D>(stencil, nodes, [](const NodeValue*, float) __attribute__((always_inline)){}));
+  }
+  COPPICE_INLINE TakenBefore before() const {
+    NodeRow moments = 0.0f;
+    const auto visit = [&](const NodeValue* row, float w_xy) __attribute__((always_inline)) {
+      moments += cross_of(load_row(row - kTileNodes<D>), load_row(row) * w_xy);
+    };
+    const Taken taken = parts(take_from_rows<D>(stencil, nodes + kTileNodes<D>, visit));
+    return {taken, sum_of_nodes(moments * weights_in_z(stencil))};
+  }
+  COPPICE_INLINE float filled() const {
+    NodeRow sum = 0.0f;
+    COPPICE_UNROLL
+    for (int n = 0; n < kStencilRows<D>; ++n)
+      sum += load_row(nodes + kTileNodes<D> + row_index<D>(n)) *
+             (D == 3 ? stencil[N::kX + n / 3] * stencil[N::kY + n % 3] : stencil[N::kY + n]);
+    return sum_of_nodes(sum * weights_in_z(stencil))[3];
+  }
+};
+
 template <int D>
 COPPICE_INLINE SeenBefore<D> see_before(const StepArguments<D>& a, const Particle& p,
-                                        const std::int32_t* first, const NodeValue* tile) {
+                                        const TakenBefore& before) {
   using A = Attribute<D>;
-  const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, first);
-  Float4 moment{0, 0, 0, 0}, velocity{0, 0, 0, 0}, gradient[3] = {{0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
-  constexpr int nx = D == 3 ? 3 : 1;
-  COPPICE_UNROLL
-  for (int ix = 0; ix < nx; ++ix) {
-    COPPICE_UNROLL
-    for (int iy = 0; iy < 3; ++iy) {
-      const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
-      const NodeValue* row = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
-      Float4 along{0, 0, 0, 0};
-      COPPICE_UNROLL
-      for (int iz = 0; iz < 3; ++iz) {
-        const Float4 part = (w_xy * s.w[2][iz]) * load(row + kTileNodes<D> + iz);
-        moment += cross_of(load(row + iz), part);
-        along += part;
-        gradient[2] += part * (static_cast<float>(iz) - s.fx[2]);
-      }
-      velocity += along;
-      gradient[1] += along * (static_cast<float>(iy) - s.fx[1]);
-      if constexpr (D == 3) gradient[0] += along * (static_cast<float>(ix) - s.fx[0]);
-    }
-  }
   SeenBefore<D> seen{};
-  seen.filled = velocity[3];
-  seen.velocity = velocity, seen.moment = moment;
+  seen.velocity = before.taken.value, seen.moment = before.moment;
   SmallMat<float, D> lost = seen.affine = affine_of<D>(p);
   const float gradient_scale = 4.0f * a.inv_dx;
   COPPICE_UNROLL
   for (int k = 0; k < D; ++k) {
-    seen.own.velocity.v[k] = p[A::kVelocity + k] - velocity[k];
+    seen.own.velocity.v[k] = p[A::kVelocity + k] - before.taken.value[k];
     COPPICE_UNROLL
-    for (int r = 0; r < D; ++r) lost.m[r * D + k] -= gradient[3 - D + k][r] * gradient_scale;
+    for (int r = 0; r < D; ++r) lost.m[r * D + k] -= before.taken.along[3 - D + k][r] * gradient_scale;
   }
   seen.own.spin = spin_of<D>(lost);
   return seen;
-}
-
-// Returns only how full the space around a particle is.
-template <int D>
-COPPICE_INLINE float filled_around(const StepArguments<D>& a, const Particle& p, const std::int32_t* first,
-                                   const NodeValue* tile) {
-  const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, first);
-  float filled = 0.0f;
-  constexpr int nx = D == 3 ? 3 : 1;
-  COPPICE_UNROLL
-  for (int ix = 0; ix < nx; ++ix) {
-    COPPICE_UNROLL
-    for (int iy = 0; iy < 3; ++iy) {
-      const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
-      const NodeValue* row = tile + kTileNodes<D> + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
-      COPPICE_UNROLL for (int iz = 0; iz < 3; ++iz) filled += w_xy * s.w[2][iz] * row[iz].v[3];
-    }
-  }
-  return filled;
 }
 
 // Returns, per dt flip and mass, how much angular momentum comes from a particle that moves with the grid's

@@ -89,34 +89,30 @@ COPPICE_INLINE bool moves_before(const TileTeam<D, kWide>& block, const Surround
 }
 
 // Deformation, plasticity and stress of a segment, which is of one material, and its motion where it has not
-// moved before.
+// moved before. A CPU's thread takes batches, a GPU's single particles.
 template <int D, bool kWide, class Material>
 COPPICE_INLINE void advance_segment(const StepArguments<D>& a, const Material& material,
                                     const Group<D>& group, std::int64_t begin, std::int64_t end,
                                     const TileTeam<D, kWide>& block, const NodeValue* tile,
                                     const Surroundings& beside, BlockFindings& found) {
+  const bool alone = block.lanes() == 1, has_moved = moves_before<D, kWide>(block, beside, group);
   // The maximum is taken over the bits, which order like the floats as moduli are not negative: LLVM does not
   // vectorise a float maximum without permission to ignore NaN.
   std::int32_t largest = 0;
-  const auto note = [&](std::int32_t bits) { largest = bits > largest ? bits : largest; };
-  if (block.lanes() > 1) {
-    const bool has_moved = moves_before<D, kWide>(block, beside, group);
-    for (std::int64_t i = begin + block.lane(); i < end; i += block.lanes()) {
-      const Particle p = particle(a, i);
+  const auto advance = [&](const ParticleArrays& particles, int) __attribute__((always_inline)) {
+#pragma clang loop vectorize(assume_safety) interleave_count(1)
+    for (int i = 0; i < (alone ? kBatch : 1); ++i) {
+      const Particle p = particle(particles, i);
       SmallMat<float, D> gradient{};
       if (kWide || has_moved)
         gradient = gathered_gradient<D, kWide>(p);
       else if constexpr (!kWide)
         gradient = gather_particle<D>(a, p, block.origin, tile, group.per_density, true, found);
-      note(advance_particle<D>(material, a.dt, p, gradient));
+      const std::int32_t bits = advance_particle<D>(material, a.dt, p, gradient);
+      largest = bits > largest ? bits : largest;
     }
-  } else {
-#pragma clang loop vectorize(assume_safety) interleave_count(1)
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Particle p = particle(a, i);
-      note(advance_particle<D>(material, a.dt, p, gathered_gradient<D, kWide>(p)));
-    }
-  }
+  };
+  for_each_batch<D>(block, a.particles, begin, end, kOwn<D>, kOwnChanged<D>, advance);
   const float modulus = __builtin_bit_cast(float, largest) / group.density;
   found.max_modulus = modulus > found.max_modulus ? modulus : found.max_modulus;
 }
@@ -160,6 +156,22 @@ COPPICE_INLINE void report(StepControl<D>* control, const Team& block, const Blo
   coppice_fetch_max_u32(&control->max_modulus_bits, maxima[1]);
 }
 
+// Gives a segment's particles their motion; with narrow nodes, those that settle do so afterwards.
+template <int D, bool kWide>
+COPPICE_INLINE void gather_segment(const StepArguments<D>& a, const Group<D>& group, std::int64_t begin,
+                                   std::int64_t end, const NodeValue* tile, const TileTeam<D, kWide>& block,
+                                   const Surroundings& beside, bool settles, BlockFindings& found) {
+  const auto gather = [&](const ParticleArrays& particles, int n) __attribute__((always_inline)) {
+    if constexpr (kWide)
+      gather_wide_batch<D>(a, group, particles, n, tile, block, beside, settles, found);
+    else if (block.lanes() == 1)
+      gather_batch<D>(a, particles, block.origin, tile, group.per_density, !settles, found);
+    else
+      gather_particle<D>(a, particle(particles, 0), block.origin, tile, group.per_density, !settles, found);
+  };
+  for_each_batch<D>(block, a.particles, begin, end, kTransferred<D>, kTransferred<D>, gather);
+}
+
 // `tile` has what the block's particles see of the grid.
 template <int D, bool kWide>
 COPPICE_INLINE void advance_block(const NodeValue* tile, const TileTeam<D, kWide>& block,
@@ -174,13 +186,7 @@ COPPICE_INLINE void advance_block(const NodeValue* tile, const TileTeam<D, kWide
     if (!moves_before<D, kWide>(block, beside, group)) continue;
     // A GPU has no registers for two ways to move.
     const bool settles = lanes > 1 || beside.count(group);
-    for (std::int64_t i = begin; i < end; i += lanes) {
-      if constexpr (kWide)
-        gather_wide_particle<D>(a, group, particle(a, i), block.origin, block.number, tile, beside, settles,
-                                found);
-      else
-        gather_particle<D>(a, particle(a, i), block.origin, tile, group.per_density, !settles, found);
-    }
+    gather_segment<D, kWide>(a, group, starts[g], end, tile, block, beside, settles, found);
     if (!kWide && settles)
       for (std::int64_t i = begin; i < end; i += lanes)
         settle_particle<D>(a, group, particle(a, i), block.origin, block.number, beside, found);

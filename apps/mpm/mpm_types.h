@@ -148,6 +148,12 @@ COPPICE_INLINE constexpr SmallMat<T, D> transpose(SmallMat<T, D> a) {
   return r;
 }
 template <class T, int D>
+COPPICE_INLINE constexpr SmallVec<T, D> column(SmallMat<T, D> a, int j) {
+  SmallVec<T, D> r{};
+  COPPICE_UNROLL for (int i = 0; i < D; ++i) r.v[i] = a.m[i * D + j];
+  return r;
+}
+template <class T, int D>
 COPPICE_INLINE constexpr T trace(SmallMat<T, D> a) {
   T sum = a.m[0];
   COPPICE_UNROLL for (int i = 1; i < D; ++i) sum += a.m[i * D + i];

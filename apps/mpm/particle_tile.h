@@ -41,9 +41,12 @@ struct Particle {
     return base[static_cast<std::uint64_t>(stride) * static_cast<std::uint64_t>(attribute)];
   }
 };
+COPPICE_INLINE Particle particle(const ParticleArrays& particles, std::int64_t i) {
+  return {particles.base + i, coppice_fresh_u32(static_cast<std::uint32_t>(particles.stride))};
+}
 template <int D>
 COPPICE_INLINE Particle particle(const StepArguments<D>& a, std::int64_t i) {
-  return {a.particles.base + i, coppice_fresh_u32(static_cast<std::uint32_t>(a.particles.stride))};
+  return particle(a.particles, i);
 }
 
 // One particle's stencil in its block's tile. The base is clamped, so that a broken position (not a number,
@@ -91,26 +94,48 @@ COPPICE_INLINE TileStencil<D> tile_stencil(const Particle& p, float inv_dx, cons
   return s;
 }
 
-// Column c of the affine matrix, and of the stress, as (x, y, z, 0) with the axes of a 2-D tree in (x, y).
+// A particle takes from the nodes of its stencil the sum of w v, and along the axes (x, y, z of the
+// tile) that of w v (x_node - x_p), in cells.
+struct Taken {
+  Float4 value;
+  Float4 along[3];
+};
+// A GPU's way to take it, with few registers: node by node. Calls visit(node, w v) for each.
+template <int D, class Visit>
+COPPICE_INLINE Taken take_from_nodes(const TileStencil<D>& s, const NodeValue* tile, Visit&& visit) {
+  Taken sum{};
+  constexpr int nx = D == 3 ? 3 : 1;
+  COPPICE_UNROLL
+  for (int ix = 0; ix < nx; ++ix) {
+    COPPICE_UNROLL
+    for (int iy = 0; iy < 3; ++iy) {
+      const float w_xy = D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy];
+      const NodeValue* row = tile + tile_index<D>(s.base[0] + ix, s.base[1] + iy, s.base[2]);
+      Float4 in_row{0, 0, 0, 0};
+      COPPICE_UNROLL
+      for (int iz = 0; iz < 3; ++iz) {
+        const Float4 part = (w_xy * s.w[2][iz]) * load(row + iz);
+        visit(row + iz, part);
+        in_row += part;
+        sum.along[2] += part * (static_cast<float>(iz) - s.fx[2]);
+      }
+      sum.value += in_row;
+      sum.along[1] += in_row * (static_cast<float>(iy) - s.fx[1]);
+      if constexpr (D == 3) sum.along[0] += in_row * (static_cast<float>(ix) - s.fx[0]);
+    }
+  }
+  return sum;
+}
+
+// Entry (row, column) of the affine matrix and of the stress.
 template <int D>
-COPPICE_INLINE Float4 affine_column(const Particle& p, int c) {
-  constexpr int m = Attribute<D>::kAffine;
-  if constexpr (D == 3)
-    return Float4{p[m + c], p[m + 3 + c], p[m + 6 + c], 0.0f};
-  else
-    return Float4{p[m + c], p[m + 2 + c], 0.0f, 0.0f};
+COPPICE_INLINE float affine_at(const Particle& p, int row, int column) {
+  return p[Attribute<D>::kAffine + row * D + column];
 }
 template <int D>
-COPPICE_INLINE Float4 stress_column(const Particle& p, int c) {
-  constexpr int s = Attribute<D>::kStress;
-  if constexpr (D == 3) {
-    if (c == 0) return Float4{p[s], p[s + 1], p[s + 2], 0.0f};
-    if (c == 1) return Float4{p[s + 1], p[s + 3], p[s + 4], 0.0f};
-    return Float4{p[s + 2], p[s + 4], p[s + 5], 0.0f};
-  } else {
-    if (c == 0) return Float4{p[s], p[s + 1], 0.0f, 0.0f};
-    return Float4{p[s + 1], p[s + 2], 0.0f, 0.0f};
-  }
+COPPICE_INLINE float stress_at(const Particle& p, int row, int column) {
+  const int low = row < column ? row : column, high = row < column ? column : row;
+  return p[Attribute<D>::kStress + low * D - low * (low + 1) / 2 + high];
 }
 
 }  // namespace coppice::mpm

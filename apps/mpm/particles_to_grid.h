@@ -1,11 +1,11 @@
 // Particles to grid: each block's particles add momentum and mass to the block's tile.
 //
-// Device-clean. On a CPU one thread has a block and adds particle by particle, in a fixed order. On a GPU the
-// threads of a thread block share it: they put the particles in order of their cells, sum in registers what a
-// cell's particles add to its nodes, and add these sums to the tile in one phase for each node of a stencil.
-// Different cells' nodes of one phase differ, so nothing is atomic but the counting of particles.
+// Device-clean. Who has a block puts its particles in order of their cells, sums in registers what a cell's
+// particles add to its nodes, and adds these sums to the tile. On a CPU that is one thread, in a fixed order.
+// On a GPU the threads of a thread block share it, and add to the tile in one phase for each node of a
+// stencil. Different cells' nodes of one phase differ, so nothing is atomic but the counting of particles.
 #pragma once
-#include "apps/mpm/particle_tile.h"
+#include "apps/mpm/scatter_batches.h"
 
 namespace coppice::mpm {
 
@@ -35,36 +35,21 @@ using ScatterTeam = BlockTeam<D, sizeof(ScatterMemory<D, kWide>)>;
 template <int D>
 using WideScatterTeam = ScatterTeam<D, true>;
 
-// All particles of a group share this. It is read once: a store to the tile may change anything in memory.
-struct Scattered {
-  float mass;     // kg
-  float push;     // -dt V 4/dx^2
-  float counted;  // goes to the nodes' fourth number: the mass, or the share of a cell
-};
+// As a node's four numbers: a vector of D components, and the last one.
 template <int D>
-COPPICE_INLINE Scattered scattered(const StepArguments<D>& a, const Group<D>& group) {
-  return {group.mass, -a.dt * group.volume * 4.0f * a.inv_dx * a.inv_dx, group.mass};
-}
-// The same for the nodes' second values: no forces, and volume instead of mass.
-template <int D>
-COPPICE_INLINE Scattered scattered_before(const Group<D>& group) {
-  return {group.mass, 0.0f, group.cell_share};
+COPPICE_INLINE Float4 node_numbers(const SmallVec<float, D>& v, float last) {
+  return D == 3 ? Float4{v.v[0], v.v[1], v.v[D - 1], last} : Float4{v.v[0], v.v[1], 0.0f, last};
 }
 
-// Calls add(ix, iy, iz, value) for each node of a particle's stencil, (ix, iy, iz) from its base, with the
-// momentum and mass that it adds there: m v + (m C - dt V 4/dx^2 tau)(x_node - x_p), times the node's weight.
+// Calls add(ix, iy, iz, value) for each node of a particle's stencil, (ix, iy, iz) from its base, with what
+// it adds there.
 template <int D, class Add>
-COPPICE_INLINE void scatter_particle(const StepArguments<D>& a, const Scattered& group, const Particle& p,
-                                     const TileStencil<D>& s, Add&& add) {
-  const float mass = group.mass, push = group.push, counted = group.counted;
-  Float4 affine[3];  // per axis (x, y, z of the tile): momentum per cell of distance
+COPPICE_INLINE void scatter_particle(const Given<D>& g, float counted, const TileStencil<D>& s, Add&& add) {
+  Float4 affine[3];  // per axis (x, y, z of the tile)
   affine[0] = Float4{0, 0, 0, 0};
   COPPICE_UNROLL
-  for (int k = 0; k < D; ++k)
-    affine[3 - D + k] = (mass * affine_column<D>(p, k) + push * stress_column<D>(p, k)) * a.dx;
-  constexpr int v = Attribute<D>::kVelocity;
-  const Float4 still = D == 3 ? Float4{mass * p[v], mass * p[v + 1], mass * p[v + D - 1], counted}
-                              : Float4{mass * p[v], mass * p[v + 1], 0.0f, counted};
+  for (int k = 0; k < D; ++k) affine[3 - D + k] = node_numbers<D>(column(g.affine, k), 0.0f);
+  const Float4 still = node_numbers<D>(g.momentum, counted);
   constexpr int nx = D == 3 ? 3 : 1;
   COPPICE_UNROLL
   for (int ix = 0; ix < nx; ++ix) {
@@ -77,41 +62,6 @@ COPPICE_INLINE void scatter_particle(const StepArguments<D>& a, const Scattered&
       for (int iz = 0; iz < 3; ++iz) {
         const Float4 at_z = at_y + affine[2] * (static_cast<float>(iz) - s.fx[2]);
         add(ix, iy, iz, (w_xy * s.w[2][iz]) * at_z);
-      }
-    }
-  }
-}
-
-// A CPU's way: one thread, particle by particle.
-template <int D>
-COPPICE_INLINE void scatter_alone(const StepArguments<D>& a, const Scattered& group, std::int64_t begin,
-                                  std::int64_t end, const std::int32_t* first, NodeValue* tile) {
-  for (std::int64_t i = begin; i < end; ++i) {
-    const Particle p = particle(a, i);
-    const TileStencil<D> s = tile_stencil<D>(p, a.inv_dx, first);
-    NodeValue* const base = tile + tile_index<D>(s.base[0], s.base[1], s.base[2]);
-    scatter_particle<D>(a, group, p, s, [&](int ix, int iy, int iz, Float4 value) {
-      NodeValue* to = base + tile_index<D>(ix, iy, iz);
-      store(to, load(to) + value);
-    });
-  }
-}
-
-// The same of second values without momentum, which only AFLIP needs.
-template <int D>
-COPPICE_INLINE void scatter_shares(const StepArguments<D>& a, float share, std::int64_t begin,
-                                   std::int64_t end, const std::int32_t* first, NodeValue* tile) {
-  constexpr int nx = D == 3 ? 3 : 1;
-  for (std::int64_t i = begin; i < end; ++i) {
-    const TileStencil<D> s = tile_stencil<D>(particle(a, i), a.inv_dx, first);
-    NodeValue* const base = tile + tile_index<D>(s.base[0], s.base[1], s.base[2]);
-    COPPICE_UNROLL
-    for (int ix = 0; ix < nx; ++ix) {
-      COPPICE_UNROLL
-      for (int iy = 0; iy < 3; ++iy) {
-        const float w_xy = share * (D == 3 ? s.w[0][ix] * s.w[1][iy] : s.w[1][iy]);
-        COPPICE_UNROLL
-        for (int iz = 0; iz < 3; ++iz) base[tile_index<D>(ix, iy, iz)].v[3] += w_xy * s.w[2][iz];
       }
     }
   }
@@ -181,9 +131,9 @@ COPPICE_INLINE void scatter_together(const StepArguments<D>& a, const Scattered&
       for (std::uint32_t at = memory.starts[cell] + share % 2; at < end; at += 2) {
         const Particle p = particle(a, begin + memory.order[at]);
         const TileStencil<D> s = tile_stencil_at<D>(p, a.inv_dx, block.origin, base);
-        scatter_particle<D>(a, group, p, s, [&](int ix, int iy, int iz, Float4 value) {
-          sums[(ix * 3 + iy) * 3 + iz] += value;
-        });
+        scatter_particle<D>(
+            given<D>(a, group, p), group.counted, s,
+            [&](int ix, int iy, int iz, Float4 value) { sums[(ix * 3 + iy) * 3 + iz] += value; });
       }
     }
     NodeValue* const to = tile + tile_index<D>(base.at[0], base.at[1], base.at[2]);
@@ -234,8 +184,12 @@ COPPICE_INLINE void particles_to_grid(const Write<NodeValue>& tiles, const Scatt
   NodeValue* const out = tiles.data(block);
   if (block.lanes() > 1) return scatter_block<D, false>(out, nullptr, starts, block, a);
   __builtin_memset(out, 0, sizeof(NodeValue) * kTileNodes<D>);
-  for (std::uint32_t g = 0; g < a.n_groups; ++g)
-    scatter_alone<D>(a, scattered(a, a.groups[g]), starts[g], starts[g + 1], block.origin, out);
+  const auto scatter = [&](const Group<D>& group, std::int64_t begin, int n, ScatterBatches<D>& batches)
+      __attribute__((always_inline)) {
+    offer<D>(a, scattered(a, group), begin, n, block, batches);
+    scatter_batches<D>(batches, out);
+  };
+  scatter_alone<D>(a, starts, block, scatter);
 }
 
 // The same with second values of the nodes, where AFLIP or volumes are asked for.
@@ -250,13 +204,15 @@ COPPICE_INLINE void particles_to_grid_wide(const Write<NodeValue>& tiles,
   if (block.lanes() > 1) return scatter_block<D, true>(out, before, starts, block, a);
   __builtin_memset(out, 0, sizeof(NodeValue) * kTileNodes<D>);
   __builtin_memset(before, 0, sizeof(NodeValue) * kTileNodes<D>);
-  for (std::uint32_t g = 0; g < a.n_groups; ++g) {
-    scatter_alone<D>(a, scattered(a, a.groups[g]), starts[g], starts[g + 1], block.origin, out);
-    if (a.flip > 0.0f)
-      scatter_alone<D>(a, scattered_before(a.groups[g]), starts[g], starts[g + 1], block.origin, before);
-    else
-      scatter_shares<D>(a, a.groups[g].cell_share, starts[g], starts[g + 1], block.origin, before);
-  }
+  const auto scatter = [&](const Group<D>& group, std::int64_t begin, int n, ScatterBatches<D>& batches)
+      __attribute__((always_inline)) {
+    offer<D>(a, scattered(a, group), begin, n, block, batches);
+    scatter_batches<D>(batches, out);
+    if (!(a.flip > 0.0f)) return scatter_shares<D>(batches, group.cell_share, before);
+    offer<D>(a, scattered_before(group), begin, n, block, batches);
+    scatter_batches<D>(batches, before);
+  };
+  scatter_alone<D>(a, starts, block, scatter);
 }
 
 }  // namespace coppice::mpm

@@ -57,11 +57,11 @@ struct Attribute {
   static constexpr int kPosition = 0;    // m, D of them
   static constexpr int kVelocity = D;    // m/s, D
   static constexpr int kAffine = 2 * D;  // 1/s, D x D, row-major: APIC's C, the velocity gradient
-  static constexpr int kDeformation = kAffine + D * D;  // D x D: elastic F
-  static constexpr int kScalar = kDeformation + D * D;  // the material's scalar
   static constexpr int kStress =
-      kScalar + 1;  // Pa: Kirchhoff stress, symmetric, D (D + 1) / 2: xx xy xz yy yz zz
-  static constexpr int kGroup = kStress + D * (D + 1) / 2;  // the group's number, as a float
+      kAffine + D * D;  // Pa: Kirchhoff stress, symmetric, D (D + 1) / 2: xx xy xz yy yz zz
+  static constexpr int kDeformation = kStress + D * (D + 1) / 2;  // D x D: elastic F
+  static constexpr int kScalar = kDeformation + D * D;            // the material's scalar
+  static constexpr int kGroup = kScalar + 1;                      // the group's number, as a float
   static constexpr int kId = kGroup + 1;  // place in the order of emission, the bits of a uint32
   static constexpr int kCount = kId + 1;
 };

@@ -181,7 +181,7 @@ Budget = collections.namedtuple("Budget", "registers shared stack loads spills m
 
 # By kernel; the first pattern counts, and other hot kernels have Budget(). The reasons:
 # - MPM's teams of 64 threads keep a particle, or a row of nodes, in registers, and a block's nodes in a tile; a 3-D particle with the
-#   loop over colliders beside it does not quite fit;
+#   loop over colliders beside it does not quite fit on sm_120;
 # - reading a tile, a stencil's faces or a sum's elements, a thread asks for them before it uses the first;
 # - a renderer's brick is put together in a thread's own memory, and takes one of eight leaves' pointers by an index;
 # - loops over a tree's levels, which only the run counts, find them on the stack, as does libdevice what it reduces angles with.
@@ -190,8 +190,8 @@ BUDGETS = {
     "mpm.particles_to_grid_wide_3d": Budget(255, 25136, loads=16),
     "mpm.particles_to_grid_2d": Budget(168, 9664, loads=8),
     "mpm.particles_to_grid_wide_2d": Budget(168, 11968, loads=8),
-    "mpm.grid_to_particles_3d": Budget(255, 8192, stack=32, loads=16, spills=88),
-    "mpm.grid_to_particles_wide_3d": Budget(255, 16384, stack=8, loads=16, spills=32),
+    "mpm.grid_to_particles_3d": Budget(255, 8192, stack=24, loads=16, spills=56),
+    "mpm.grid_to_particles_wide_3d": Budget(255, 16384, loads=16),
     "mpm.grid_to_particles_2d": Budget(160, 2304, loads=8),
     "mpm.grid_to_particles_wide_2d": Budget(192, 4608, loads=8),
     "mpm.update_grid_*": Budget(loads=8),
