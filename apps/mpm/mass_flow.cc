@@ -84,17 +84,16 @@ void MassFlow<D>::wait_take_out() {
 
 template <int D>
 std::vector<Vec3f> MassFlow<D>::open_places(size_t stream, double time_s, std::vector<Vec3f> places) const {
-  const StepControl<D>& control = state_.control;
   const Vec3d origin = state_.origin();
+  std::vector<ColliderState<D>> colliders;
+  for (uint32_t c = 0; c < state_.control.n_colliders; ++c) colliders.push_back(state_.collider_on_host(c));
   std::erase_if(places, [&](const Vec3f& p) {
     for (size_t s = 0; s < stream; ++s) {
       const Stream& other = streams_[s];
       if (time_s >= other.from_s && time_s < other.until_s && other.pattern.contains(p)) return true;
     }
     const SmallVec<float, D> x = small<D>(p.template cast<double>() - origin);
-    for (uint32_t c = 0; c < control.n_colliders; ++c)
-      if (distance_to(control.now[c], x) < 0) return true;
-    return false;
+    return std::ranges::any_of(colliders, [&](const ColliderState<D>& c) { return distance_to(c, x) < 0; });
   });
   return places;
 }

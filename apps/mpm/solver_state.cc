@@ -79,6 +79,18 @@ void SolverState<D>::wait_add_meshes() {
 }
 
 template <int D>
+ColliderState<D> SolverState<D>::collider_on_host(uint32_t c) const {
+  ColliderState<D> collider = control.now[c];
+  if (collider.kind != ColliderKind::kMesh) return collider;
+  const auto is_mesh = [](const scene::Collider& other) {
+    return other.shape == scene::ColliderShape::kMesh;
+  };
+  const auto before = std::count_if(scene.colliders.begin(), scene.colliders.begin() + c, is_mesh);
+  collider.field.values = meshes[static_cast<size_t>(before)]->distance.values.data();
+  return collider;
+}
+
+template <int D>
 ParticleStart SolverState<D>::start_of(size_t emitter, const Vec3f& velocity) const {
   const scene::Emitter& e = scene.emitters[emitter];
   ParticleStart start{velocity, initial_scalar(groups[emitter])};

@@ -39,6 +39,8 @@ struct SolverState {
   void expect_particles(size_t emitter, float speed_m_s);
   void wait_upload_control() { device->wait_copy(control_buffer->data(), &control, sizeof control); }
   void wait_download_control() { device->wait_copy(&control, control_buffer->data(), sizeof control); }
+  // Collider `c` as it is now, for the host to ask: in `control` a mesh's distances are device memory.
+  ColliderState<D> collider_on_host(uint32_t c) const;
 
   IntrusivePtr<Device> device;
   scene::SceneConfig scene;

@@ -250,7 +250,8 @@ Schema<Emitter> emitter_schema() {
       "is left out of a later one, and so is what a collider fills; the log says how many particles that "
       "are. "
       "A shape that nothing cuts has exactly the mass of its volume times its density, a mesh if it is "
-      "closed: all its particles' masses are scaled for that.");
+      "closed: all its particles' masses are scaled for that. An inflow's are not: its rate is exact over "
+      "time, and what fills the shape when it begins may lack a layer of particles.");
   add_emitter_shapes(schema);
   schema
       .field("material", &Emitter::material, "what it is made of; docs/materials.md has the laws",

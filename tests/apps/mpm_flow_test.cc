@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "apps/geometry/shapes_mesh.h"
 #include "apps/mpm/inflow_pattern.h"
 #include "apps/mpm/solver.h"
+#include "tests/apps/geometry_test_files.h"
 #include "tests/apps/run_outputs.h"
 #include "tests/sparse/test_devices.h"
 
@@ -198,6 +200,30 @@ TEST_P(Flow, ComesWhereThereIsRoom) {
   const ParticleSnapshot all = solver->wait_snapshot();
   for (size_t i = start; i < all.position.size(); ++i)
     EXPECT_GT((all.position[i] - Vec3f(0.1f, 0.7f, 0)).norm(), 0.149f);
+}
+
+// Seen to fail: a mesh's distances were looked up in a GPU's memory, and the program crashed.
+TEST_P(Flow, ComesBesideMeshes) {
+  TemporaryFolder folder;
+  const std::string small = folder / "small.obj", plate = folder / "plate.obj";
+  write_obj(small, box_mesh({-0.05f, -0.05f, -0.05f}, {0.05f, 0.05f, 0.05f}));
+  write_obj(plate, box_mesh({-0.1f, -0.15f, -0.4f}, {0.1f, 0.15f, 0.4f}));
+  const std::unique_ptr<Solver> solver = make(fmt::format(
+      "dim = 3\n[grid]\nresolution = 16\n[time]\nframe_dt_s = 0.002\n[[emitter]]\nshape = \"box\"\ncenter = "
+      "[0.5, 0.5, 0.5]\nhalf_size = [0.2, 0.1, 0.2]\nvelocity = [0.0, -1.0, 0.0]\nmaterial = \"sand\"\n"
+      "[emitter.inflow]\nfrom_s = 0.001\n[[collider]]\nshape = \"sphere\"\ncenter = [0.1, 0.1, 0.1]\nradius "
+      "= "
+      "0.05\n[[collider]]\nshape = \"mesh\"\nmesh = \"{}\"\ntranslate = [0.9, 0.9, 0.9]\n[[collider]]\nshape "
+      "= "
+      "\"mesh\"\nmesh = \"{}\"\ntranslate = [0.4, 0.5, 0.5]\n",
+      small, plate));
+  EXPECT_EQ(solver->num_particles(), 0u);
+  solver->wait_advance_frame();
+  const ParticleSnapshot all = solver->wait_snapshot();
+  for (const Vec3f& x : all.position)
+    EXPECT_GT(x.x(), 0.5f - 0.02f) << "the rest of the shape is in the plate";
+  // Half of the 0.4 m along x is free, with eight particles to a cell.
+  EXPECT_NEAR(static_cast<double>(all.position.size()), 0.2 * 0.2 * 0.4 * 16 * 16 * 16 * 8, 60);
 }
 
 // Snapshots are in the order of arrival, also where most of those that came are gone.
