@@ -1,6 +1,7 @@
 // Memory of the machine and of its control groups (see machine_memory.h).
 #include "core/machine_memory.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,12 @@ uint64_t machine_memory_bytes() {
     return std::min(physical, control_group_bytes("/proc/self/cgroup", "/sys/fs/cgroup"));
   }();
   return bytes;
+}
+
+void give_back_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 }  // namespace coppice

@@ -22,8 +22,8 @@ constexpr double kPixelBytes = 48;            // of targets, what is read back, 
 
 template <int D>
 double device_need(const scene::SceneConfig& scene, double particles) {
-  // The attributes and spare arrays, the keys, and the places, keys and counts of the sorting.
-  const double particle_bytes = 4.0 * (Attribute<D>::kCount + kSpareArrays + 1 + 3);
+  // The attributes and the spare array, the keys, and the places, keys and counts of the sorting.
+  const double particle_bytes = 4.0 * (Attribute<D>::kCount + 1 + 1 + 3);
   const double block_nodes = std::pow(kBlockSize<D>, D), tile_nodes = std::pow(kTileSize<D>, D);
   double cells = 0;
   for (const scene::Emitter& e : scene.emitters)

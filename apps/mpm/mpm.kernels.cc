@@ -74,12 +74,8 @@ COPPICE_KERNEL_2D_3D(block_keys, Read<std::uint32_t> number, Item i, ParticleArr
 COPPICE_KERNEL(reorder_particles, Item i, ParticleArrays from, ParticleArrays to, const std::uint32_t* order,
                int turn, int n_attributes)
 {
-  const std::uint32_t source = order[i.index];
-  const int group = to.base < from.base ? turn : reordering_turns(n_attributes) - 1 - turn;
-  const int first = group * kSpareArrays, rest = n_attributes - first;
-  const int count = rest < kSpareArrays ? rest : kSpareArrays;
-  for (int a = first; a < first + count; ++a)
-    to.base[a * to.stride + i.index] = from.base[a * from.stride + source];
+  const int attribute = to.base < from.base ? turn : n_attributes - 1 - turn;
+  to.base[attribute * to.stride + i.index] = from.base[attribute * from.stride + order[i.index]];
 }
 
 // Mass of every node of a block, for output.

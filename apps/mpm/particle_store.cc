@@ -32,7 +32,7 @@ void ParticleStore<D>::wait_reserve(uint64_t n) {
   // attributes of a particle compete for the same cache set (measured: 1.6 times slower updates).
   const int64_t stride = static_cast<int64_t>(((n + 15) / 16) | 1) * 16;
   if (stride <= arrays_.stride) return;
-  const size_t word_bytes = static_cast<size_t>(stride) * 4, bytes = word_bytes * (A::kCount + kSpareArrays);
+  const size_t word_bytes = static_cast<size_t>(stride) * 4, bytes = word_bytes * (A::kCount + 1);
   const IntrusivePtr<Buffer> memory = device_->reserve(bytes, bytes),
                              keys = device_->reserve(word_bytes, word_bytes);
   for (int a = 0; n_ > 0 && a < A::kCount; ++a)

@@ -1,8 +1,8 @@
-// The particles of a solver in device memory: arrays by attribute (solver_types.h), a few arrays more, and
-// what sorts them.
+// The particles of a solver in device memory: arrays by attribute (solver_types.h), a spare one, and what
+// sorts them.
 //
-// A reordering moves all arrays by kSpareArrays places in their memory: that many at a time, from the end
-// that has free places, so that each turn's go where the turn before has come from. The next moves them back.
+// A reordering moves all arrays by one place in their memory, one at a time, from the end that has the free
+// place: each goes where the one before has come from. The next reordering moves them back.
 //
 // Functions that wait are for when nothing is queued that touches particles. Thread-compatible.
 #pragma once
@@ -43,9 +43,8 @@ class ParticleStore {
   const ParticleArrays& arrays() const { return arrays_; }
   // Where reordered particles go.
   ParticleArrays next_arrays() const {
-    const int64_t shift = kSpareArrays * arrays_.stride;
-    return {arrays_.base == memory_->as<float>() ? arrays_.base + shift : arrays_.base - shift,
-            arrays_.stride};
+    const bool is_first = arrays_.base == memory_->as<float>();
+    return {is_first ? arrays_.base + arrays_.stride : arrays_.base - arrays_.stride, arrays_.stride};
   }
   // Between reorderings nobody needs this memory; floats, as many as capacity().
   float* spare_array() const {
@@ -95,7 +94,7 @@ class ParticleStore {
 
   IntrusivePtr<Device> device_;
   uint64_t n_ = 0, next_id_ = 0;
-  ParticleArrays arrays_{};  // in memory_, from its first array on or kSpareArrays further
+  ParticleArrays arrays_{};  // in memory_, from its first array on or its second
   IntrusivePtr<Buffer> memory_, keys_, starts_;
 };
 
@@ -104,7 +103,7 @@ template <class Arrays, class Order>
 AsyncValueRef<Chain> ParticleStore<D>::reorder(Program& program, int64_t n, const Arrays& from,
                                                const Arrays& to, Order order) {
   AsyncValueRef<Chain> last;
-  for (int turn = 0; turn < reordering_turns(A::kCount); ++turn)
+  for (int turn = 0; turn < A::kCount; ++turn)
     last = program.launch(kernels::reorder_particles, range(n), from, to, order, turn, int{A::kCount});
   return last;
 }

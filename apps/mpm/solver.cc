@@ -16,6 +16,7 @@
 #include "apps/scene/collider_motion.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/machine_memory.h"
 #include "core/trace.h"
 #include "gpu/kernel_store.h"
 
@@ -102,6 +103,7 @@ void SolverOf<D>::wait_ready() {
   readback_.compile();
   state_.grid.tree().compile_runtime();
   state_.device->kernels().wait_compiled();
+  give_back_freed_memory();  // of sampled particles, and of the compiler
 }
 
 template <int D>

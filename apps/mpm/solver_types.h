@@ -44,13 +44,6 @@ struct ParticleArrays {
   std::int64_t stride;
 };
 
-// So many arrays more than attributes are in the particles' memory, and so many are reordered in a turn
-// (ParticleStore::reorder).
-inline constexpr int kSpareArrays = 4;
-COPPICE_INLINE constexpr int reordering_turns(int n_attributes) {
-  return (n_attributes + kSpareArrays - 1) / kSpareArrays;
-}
-
 // Attribute numbers of D-dimensional particles.
 template <int D>
 struct Attribute {
