@@ -42,6 +42,14 @@ COPPICE_INLINE NodeRow of_each_node(Float4 numbers) {
 // How many nodes they are from the first.
 COPPICE_INLINE NodeRow places_in_row() { return of_each_node(Float4{0.0f, 1.0f, 2.0f, 0.0f}); }
 
+// Returns nodes 0 and 2, or 1 and 3, of two rows; a node is four floats.
+COPPICE_INLINE NodeRow even_nodes(NodeRow x, NodeRow y) {
+  return __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+}
+COPPICE_INLINE NodeRow odd_nodes(NodeRow x, NodeRow y) {
+  return __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+}
+
 COPPICE_INLINE Float4 sum_of_nodes(NodeRow row) { return row.lo.lo + row.lo.hi + row.hi.lo; }
 // Four such sums, one behind the other.
 COPPICE_INLINE NodeRow sums_of_nodes(NodeRow a, NodeRow b, NodeRow c, NodeRow d) {
@@ -51,13 +59,7 @@ COPPICE_INLINE NodeRow sums_of_nodes(NodeRow a, NodeRow b, NodeRow c, NodeRow d)
       __builtin_shufflevector(a, b, 8, 9, 10, 11, -1, -1, -1, -1, 24, 25, 26, 27, -1, -1, -1, -1);
   const NodeRow cd_last =
       __builtin_shufflevector(c, d, 8, 9, 10, 11, -1, -1, -1, -1, 24, 25, 26, 27, -1, -1, -1, -1);
-  const auto even = [](NodeRow x, NodeRow y) __attribute__((always_inline)) {
-    return __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
-  };
-  const auto odd = [](NodeRow x, NodeRow y) __attribute__((always_inline)) {
-    return __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-  };
-  return even(ab, cd) + odd(ab, cd) + even(ab_last, cd_last);
+  return even_nodes(ab, cd) + odd_nodes(ab, cd) + even_nodes(ab_last, cd_last);
 }
 
 }  // namespace coppice::mpm

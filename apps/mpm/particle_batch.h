@@ -38,20 +38,14 @@ COPPICE_INLINE void transpose(BatchNumbers& numbers) {
     }
   }
   // ... and then 4 x 4 of four columns: row 4 i + j of the result is the columns i of these.
-  const auto even = [](NodeRow x, NodeRow y) __attribute__((always_inline)) {
-    return __builtin_shufflevector(x, y, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
-  };
-  const auto odd = [](NodeRow x, NodeRow y) __attribute__((always_inline)) {
-    return __builtin_shufflevector(x, y, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-  };
   COPPICE_UNROLL
   for (int j = 0; j < 4; ++j) {
-    const NodeRow ab_even = even(t[j], t[4 + j]), cd_even = even(t[8 + j], t[12 + j]);
-    const NodeRow ab_odd = odd(t[j], t[4 + j]), cd_odd = odd(t[8 + j], t[12 + j]);
-    numbers.row(j) = even(ab_even, cd_even);
-    numbers.row(4 + j) = even(ab_odd, cd_odd);
-    numbers.row(8 + j) = odd(ab_even, cd_even);
-    numbers.row(12 + j) = odd(ab_odd, cd_odd);
+    const NodeRow ab_even = even_nodes(t[j], t[4 + j]), cd_even = even_nodes(t[8 + j], t[12 + j]);
+    const NodeRow ab_odd = odd_nodes(t[j], t[4 + j]), cd_odd = odd_nodes(t[8 + j], t[12 + j]);
+    numbers.row(j) = even_nodes(ab_even, cd_even);
+    numbers.row(4 + j) = even_nodes(ab_odd, cd_odd);
+    numbers.row(8 + j) = odd_nodes(ab_even, cd_even);
+    numbers.row(12 + j) = odd_nodes(ab_odd, cd_odd);
   }
 }
 
@@ -99,6 +93,14 @@ struct alignas(64) LastBatch {
   }
 };
 
+// Particles so far ahead are fetched from memory: a processor does not foresee as many arrays as there are
+// attributes. They follow in memory where they are of the next block, too.
+inline constexpr int kPrefetched = 4 * kBatch;
+COPPICE_INLINE void prefetch(const float* particle, std::int64_t stride, AttributeRange range) {
+#pragma clang loop unroll(disable)
+  for (int k = range.first; k < range.first + range.count; ++k) __builtin_prefetch(particle + k * stride);
+}
+
 // Calls visit(particles, n) for each batch of particles [begin, end), which are the first n of these arrays,
 // or with several threads to a block for the single particles of each. It may read the attributes `taken`,
 // and change those `given`, which are among them. Those that fill the last batch up are copies: what they do
@@ -113,6 +115,7 @@ COPPICE_INLINE void for_each_batch(const Team& block, const ParticleArrays& all,
     const ParticleArrays here{all.base + i, all.stride};
     const int n = !alone ? 1 : end - i < kBatch ? static_cast<int>(end - i) : kBatch;
     const bool is_whole = !alone || n == kBatch;
+    if (alone) prefetch(all.base + i + kPrefetched, all.stride, taken);
     if (!is_whole) last.take(here, n, taken);
     visit(is_whole ? here : ParticleArrays{last.values, kBatch}, n);
     if (!is_whole) last.give(here, n, given);

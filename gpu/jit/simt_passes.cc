@@ -281,6 +281,7 @@ class Instrumenter {
     if (call.doesNotAccessMemory() || call.onlyAccessesInaccessibleMemory() || call.isLifetimeStartOrEnd() ||
         llvm::isa<llvm::AssumeInst>(call))
       return;
+    if (call.getIntrinsicID() == llvm::Intrinsic::prefetch) return;  // nobody sees what it fetches
     for (const llvm::Use& argument : call.args()) {
       const llvm::Type* type = argument->getType();
       if (!type->isPtrOrPtrVectorTy() ||

@@ -60,12 +60,13 @@ struct Wide {
   float values[40];
 };
 typedef float Float8 __attribute__((ext_vector_type(8), aligned(4)));
-// Loads and stores of every kind that kernels have.
+// Loads and stores of every kind that kernels have; what is fetched ahead may be nobody's memory.
 COPPICE_KERNEL(copy_all, Item i, const Odd* odd, Odd* odd_to, const Wide* wide, Wide* wide_to,
                const bool* flags, bool* flags_to, const float* floats, float* floats_to,
                const unsigned char* bytes, unsigned char* bytes_to, int n)
 {
   const int64_t k = i.index;
+  __builtin_prefetch(odd + k + 1000000);
   odd_to[k] = odd[k];
   Wide local = wide[k];
   local.values[k % 40] += 1;
