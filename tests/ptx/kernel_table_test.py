@@ -98,6 +98,7 @@ NOT_FOR_GPUS = {
     "box_loops.visit_block2": "its launch is refused before anything is compiled: box_loop_conformance_test",
     "effects.miss_then_fault": "it writes where it must not, on the emulated GPU alone: room_of_lists_conformance_test",
     "effects.fault_then_append": "it writes where it must not, on the emulated GPU alone: room_of_lists_conformance_test",
+    "mpm_batches.*": "what a CPU's thread does alone: mpm_batches_test",
     "runtime_box.activate_box": "it runs only as what makes room, which has a row: activate_box_room",
 }
 # Handles used from a loop that may not use them so, and on trees of other axes.
