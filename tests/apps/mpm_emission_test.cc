@@ -199,7 +199,7 @@ TEST(Emission, RefusesWhatCannotFitBeforeItIsSampled) {
   fine.output.png = true;
   expect_error(
       ErrorCode::kOutOfMemory,
-      {"about 1.8e+10 particles, which need about 6.1 TiB of memory; this machine has 64.0 GiB: take a "
+      {"about 1.8e+10 particles, which need about 5.9 TiB of memory; this machine has 64.0 GiB: take a "
        "coarser grid, fewer particles_per_cell, or smaller emitters"},
       [&] { emit_particles(fine, {.machine_bytes = uint64_t{64} << 30}); });
   // Seen to fail: pictures were left out, of which 2.9 GiB were taken.
