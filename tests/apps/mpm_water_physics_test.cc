@@ -19,15 +19,15 @@ constexpr int kLayers = 8;
 
 double acoustic_period_s() { return 4 * kDepth_m / std::sqrt(kBulk_Pa / kDensity); }
 
-std::string pool(int cells_per_m, double frame_dt_s) {
+std::string pool(int cells_per_m, double frame_dt_s, int sampling) {
   return fmt::format(
       "dim = 2\ngravity = [0, {}]\n[domain]\nmin = [0, 0]\nmax = [{}, 1]\n[grid]\nresolution = {}\n"
       "[time]\nframe_dt_s = {}\nmax_dt_s = 1\n[walls]\nall = \"slip\"\n"
       "[[emitter]]\nshape = \"box\"\ncenter = [{}, {}]\nhalf_size = [{}, {}]\nmaterial = "
-      "\"water\"\nparticles_per_cell = {}\n"
+      "\"water\"\nparticles_per_cell = {}\nseed = {}\n"
       "water = {{ bulk_modulus_Pa = {}, gamma = {}, density_kg_m3 = {} }}\n",
       -kGravity, kWidth_m, cells_per_m, frame_dt_s, kWidth_m / 2, kDepth_m / 2, kWidth_m / 2, kDepth_m / 2, 9,
-      kBulk_Pa, kGamma, kDensity);
+      sampling, kBulk_Pa, kGamma, kDensity);
 }
 
 // The solver's: water without tension.
@@ -64,9 +64,10 @@ double sinking_m() {
 
 // Errors of averages over whole periods of the pool's first acoustic mode, in which a pool that
 // starts without pressure swings between none and twice the weight.
-PoolErrors pool_errors(int cells_per_m) {
+PoolErrors pool_errors(int cells_per_m, int sampling) {
   constexpr int kPeriodFrames = 8, kFrames = 15 * kPeriodFrames;
-  const std::unique_ptr<Solver> solver = wait_start(pool(cells_per_m, acoustic_period_s() / kPeriodFrames));
+  const std::unique_ptr<Solver> solver =
+      wait_start(pool(cells_per_m, acoustic_period_s() / kPeriodFrames, sampling));
   const double start = mean_position(solver->wait_snapshot()).y();
   wait_advance(*solver, kFrames);
   double sinking = 0;
@@ -92,14 +93,21 @@ PoolErrors pool_errors(int cells_per_m) {
 // a cell of the floor, whose nodes stand still, particles are squeezed too much, and the surface is a cell
 // thick. The bound is dx / depth.
 TEST(RestingWater, HasHydrostaticPressure) {
+  constexpr int kSamplings = 6;
   std::array<double, 3> error{};
   for (size_t level = 0; level < 3; ++level) {
     const int cells = 16 << level;
-    const PoolErrors errors = pool_errors(cells);
+    // Single samplings differ by a tenth: at 64 cells six gave 1.07 to 1.21 cells. Their mean counts.
+    PoolErrors errors;
+    for (int sampling = 1; sampling <= kSamplings; ++sampling) {
+      const PoolErrors one = pool_errors(cells, sampling);
+      errors.pressure += one.pressure / kSamplings;
+      errors.sinking_m = std::max(errors.sinking_m, one.sinking_m);
+    }
     error[level] = errors.pressure;
     // The weight of little more than a cell: water without tension has no pressure below zero that would make
-    // up for noise above it. At 64 cells six seeds gave 1.07 to 1.21 cells.
-    const double bound = 1.3 / (cells * kDepth_m);
+    // up for noise above it.
+    const double bound = 1.2 / (cells * kDepth_m);
     fmt::print("{} cells: L2 error {:.4f} (bound {:.4f})\n", cells, error[level], bound);
     EXPECT_LE(error[level], bound);
     // Water that is sampled at random spreads until it is as dense everywhere.
