@@ -35,6 +35,7 @@ function(coppice_check_kernel_compiler problem)
   endif()
 endfunction()
 
+# -Wno-psabi: vectors wider than the host's registers are never passed between files, kernels are inlined whole.
 set(COPPICE_BITCODE_FLAGS -std=c++20 -O2 -g -Xclang -fno-use-ctor-homing -Xclang -disable-llvm-passes -emit-llvm -c -fno-exceptions -fno-rtti
     -fno-math-errno -ffp-contract=fast-honor-pragmas -fcomplex-arithmetic=improved
     -Xclang -ffloat16-excess-precision=none -fno-stack-protector

@@ -122,7 +122,6 @@ struct WideNodes {
 // The same as a CPU's thread sees them, from the stencil's first node on.
 template <int D>
 struct WideRows {
-  using N = StencilNumbers;
   const float* stencil;
   const NodeValue* nodes;
 
@@ -143,12 +142,12 @@ struct WideRows {
     NodeRow sum = 0.0f;
     COPPICE_UNROLL
     for (int n = 0; n < kStencilRows<D>; ++n)
-      sum += load_row(nodes + kTileNodes<D> + row_index<D>(n)) *
-             (D == 3 ? stencil[N::kX + n / 3] * stencil[N::kY + n % 3] : stencil[N::kY + n]);
+      sum += load_row(nodes + kTileNodes<D> + row_index<D>(n)) * row_weight<D>(stencil, n);
     return sum_of_nodes(sum * weights_in_z(stencil))[3];
   }
 };
 
+// Compares a particle with its nodes before it is given its new velocity.
 template <int D>
 COPPICE_INLINE SeenBefore<D> see_before(const StepArguments<D>& a, const Particle& p,
                                         const TakenBefore& before) {

@@ -130,7 +130,7 @@ struct StencilNumbers {
   static constexpr int kBeforeZ = 15;       // cells that the particle is from its first node in z
 };
 
-// Finds the stencils of a batch, each of its tile's node number `bases`, and their cells' numbers.
+// Finds the stencils of a batch: their numbers, and in `bases` where in the tile their first nodes are.
 template <int D>
 COPPICE_INLINE void find_stencils(const StepArguments<D>& a, const ParticleArrays& batch,
                                   const std::int32_t* first, BatchNumbers& stencils, std::int32_t* bases) {
@@ -152,6 +152,12 @@ COPPICE_INLINE void find_stencils(const StepArguments<D>& a, const ParticleArray
   transpose(stencils);
 }
 
+// The weight by x and y of a stencil's row (row_index()).
+template <int D>
+COPPICE_INLINE float row_weight(const float* stencil, int row) {
+  using N = StencilNumbers;
+  return D == 3 ? stencil[N::kX + row / 3] * stencil[N::kY + row % 3] : stencil[N::kY + row];
+}
 COPPICE_INLINE NodeRow weights_in_z(const float* stencil) {
   return of_each_node(*reinterpret_cast<const Float4*>(stencil + StencilNumbers::kZ));
 }
@@ -172,7 +178,7 @@ COPPICE_INLINE NodeRow take_from_rows(const float* stencil, const NodeValue* fir
       const NodeRow row = load_row(nodes);
       in_y += row * stencil[N::kY + iy];
       in_y_away += row * stencil[N::kYAway + iy];
-      visit(nodes, D == 3 ? stencil[N::kX + ix] * stencil[N::kY + iy] : stencil[N::kY + iy]);
+      visit(nodes, row_weight<D>(stencil, ix * 3 + iy));
     }
     if constexpr (D == 2) {
       sum = in_y, along_y = in_y_away;
@@ -193,7 +199,6 @@ COPPICE_INLINE NodeRow take_from_rows(const float* stencil, const NodeValue* fir
 template <int D>
 COPPICE_INLINE void add_to_rows(const float* stencil, const float* offered,
                                 NodeRow (&sums)[kStencilRows<D>]) {
-  using N = StencilNumbers;
   const auto* const parts = reinterpret_cast<const Float4*>(offered);
   const NodeRow w = weights_in_z(stencil);
   NodeRow at_x = (for_each_node(parts[0]) + for_each_node(parts[3]) * places_in_row()) * w;
@@ -204,7 +209,7 @@ COPPICE_INLINE void add_to_rows(const float* stencil, const float* offered,
     NodeRow at_y = at_x;
     COPPICE_UNROLL
     for (int iy = 0; iy < 3; ++iy) {
-      sums[ix * 3 + iy] += at_y * (D == 3 ? stencil[N::kX + ix] * stencil[N::kY + iy] : stencil[N::kY + iy]);
+      sums[ix * 3 + iy] += at_y * row_weight<D>(stencil, ix * 3 + iy);
       at_y += per_y;
     }
     at_x += per_x;

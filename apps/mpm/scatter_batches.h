@@ -107,16 +107,14 @@ COPPICE_INLINE void scatter_batches(const ScatterBatches<D>& b, NodeValue* tile)
 // The same of second values without momentum, which only AFLIP needs.
 template <int D>
 COPPICE_INLINE void scatter_shares(const ScatterBatches<D>& b, float share, NodeValue* tile) {
-  using N = StencilNumbers;
   for (std::int32_t f = 0; f < b.n_filled; ++f) {
     const std::int32_t cell = b.filled[f], start = b.starts[cell], end = start + b.counts[cell];
     Float4 sums[kStencilRows<D>] = {};
     for (std::int32_t at = start; at < end; ++at) {
       const float* const s = b.stencils[b.order[at] / kBatch].v[b.order[at] % kBatch];
-      const Float4 in_z = *reinterpret_cast<const Float4*>(s + N::kZ) * share;
+      const Float4 in_z = *reinterpret_cast<const Float4*>(s + StencilNumbers::kZ) * share;
       COPPICE_UNROLL
-      for (int row = 0; row < kStencilRows<D>; ++row)
-        sums[row] += in_z * (D == 3 ? s[N::kX + row / 3] * s[N::kY + row % 3] : s[N::kY + row]);
+      for (int row = 0; row < kStencilRows<D>; ++row) sums[row] += in_z * row_weight<D>(s, row);
     }
     COPPICE_UNROLL
     for (int row = 0; row < kStencilRows<D>; ++row) {

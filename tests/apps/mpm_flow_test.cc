@@ -212,10 +212,8 @@ TEST_P(Flow, ComesBesideMeshes) {
       "dim = 3\n[grid]\nresolution = 16\n[time]\nframe_dt_s = 0.002\n[[emitter]]\nshape = \"box\"\ncenter = "
       "[0.5, 0.5, 0.5]\nhalf_size = [0.2, 0.1, 0.2]\nvelocity = [0.0, -1.0, 0.0]\nmaterial = \"sand\"\n"
       "[emitter.inflow]\nfrom_s = 0.001\n[[collider]]\nshape = \"sphere\"\ncenter = [0.1, 0.1, 0.1]\nradius "
-      "= "
-      "0.05\n[[collider]]\nshape = \"mesh\"\nmesh = \"{}\"\ntranslate = [0.9, 0.9, 0.9]\n[[collider]]\nshape "
-      "= "
-      "\"mesh\"\nmesh = \"{}\"\ntranslate = [0.4, 0.5, 0.5]\n",
+      "= 0.05\n[[collider]]\nshape = \"mesh\"\nmesh = \"{}\"\ntranslate = [0.9, 0.9, 0.9]\n[[collider]]\n"
+      "shape = \"mesh\"\nmesh = \"{}\"\ntranslate = [0.4, 0.5, 0.5]\n",
       small, plate));
   EXPECT_EQ(solver->num_particles(), 0u);
   solver->wait_advance_frame();
