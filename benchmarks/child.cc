@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 
 #include "benchmarks/measure.h"
 #include "core/error.h"
@@ -144,10 +143,6 @@ std::string last_line(const std::string& text) {
   const size_t begin = text.find_last_of('\n', last);
   const size_t first = begin == std::string::npos ? 0 : begin + 1;
   return text.substr(first, last - first + 1);
-}
-
-std::string program_folder() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
 }
 
 }  // namespace coppice::bench

@@ -45,7 +45,4 @@ ChildResult run_child(const std::vector<std::string>& command, const Environment
 // The last line that is not blank, for messages.
 std::string last_line(const std::string& text);
 
-// The folder this program lies in.
-std::string program_folder();
-
 }  // namespace coppice::bench

@@ -14,6 +14,7 @@
 #include "apps/cli/system_info.h"
 #include "benchmarks/child.h"
 #include "core/error.h"
+#include "core/program_file.h"
 
 namespace coppice::bench {
 namespace {
@@ -70,7 +71,7 @@ std::optional<double> wait_instructions(const std::string& name) {
   }
   fmt::print(stderr, "bench: instructions of {}\n", name);
   Child child({valgrind->string(), "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=/dev/null",
-               program_folder() + "/coppice-bench", "--work", name});
+               program_file().string(), "--work", name});
   const std::optional<std::string> units = child.read_line();
   const int exit_code = child.wait();
   const double count = collected(child.errors());

@@ -19,6 +19,7 @@
 #include "benchmarks/child.h"
 #include "benchmarks/peers/peak.h"
 #include "core/error.h"
+#include "core/program_file.h"
 #include "gpu/jit/specializer.h"
 
 namespace coppice::bench {
@@ -37,7 +38,7 @@ std::string output_of(const std::string& command) {
 
 // The portable bundle has no repository, but a file that says what it was made of.
 std::string commit_text() {
-  std::ifstream of_bundle(program_folder() + "/../share/doc/coppice/commit");
+  std::ifstream of_bundle(program_folder() / "../share/doc/coppice/commit");
   if (std::string line; std::getline(of_bundle, line)) return line;
   const std::string in_tree = "git -C '" COPPICE_SOURCE_DIR "' ";
   const std::string commit = output_of(in_tree + "rev-parse --short=12 HEAD 2>/dev/null");

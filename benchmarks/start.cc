@@ -16,6 +16,7 @@
 #include "benchmarks/child.h"
 #include "benchmarks/measure.h"
 #include "core/error.h"
+#include "core/program_file.h"
 
 namespace coppice::bench {
 namespace {
@@ -53,7 +54,7 @@ int count_in(const std::string& log, const std::string& what) {
 }
 
 Start start(const std::vector<std::string>& words, const std::string& cache) {
-  std::vector<std::string> command{program_folder() + "/coppice"};
+  std::vector<std::string> command{program_folder() / "coppice"};
   command.insert(command.end(), words.begin(), words.end());
   const ChildResult result = run_child(command, {{"COPPICE_CACHE_DIR", cache}, {"COPPICE_LOG", "info"}});
   if (result.exit_code != 0)

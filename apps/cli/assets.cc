@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/nearest_name.h"
+#include "core/program_file.h"
 
 namespace coppice::cli {
 namespace {
@@ -22,9 +23,8 @@ bool is_folder(const fs::path& path) {
 
 std::vector<fs::path> usual_places() {
   std::vector<fs::path> places;
-  std::error_code status;
-  const fs::path program = fs::read_symlink("/proc/self/exe", status);
-  if (!status) places.push_back(program.parent_path().parent_path() / "share" / "coppice" / "assets");
+  if (const fs::path& program = program_file(); !program.empty())
+    places.push_back(program.parent_path().parent_path() / "share" / "coppice" / "assets");
 #ifdef COPPICE_SOURCE_DIR
   places.push_back(fs::path(COPPICE_SOURCE_DIR) / "assets");
 #endif

@@ -8,13 +8,13 @@
 #include <filesystem>
 
 #include "core/check.h"
+#include "core/program_file.h"
 
 namespace coppice {
 
 std::vector<std::string> PluginLibrary::candidates(const PluginKind& kind) {
-  std::error_code status;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", status).parent_path();
-  if (status) return {kind.file_name};
+  const std::filesystem::path folder = program_folder();
+  if (folder.empty()) return {kind.file_name};
   std::vector<std::string> candidates;
   for (const char* where : {".", "../lib", "../lib/coppice"}) {
     candidates.push_back((folder / where / kind.file_name).lexically_normal().string());

@@ -10,6 +10,9 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
+
+#include "core/program_file.h"
 
 namespace coppice::jit {
 namespace {
@@ -58,10 +61,10 @@ std::string build_id_of(const dl_phdr_info& object) {
 
 // The loader has no name for the program itself.
 std::string file_identity(const dl_phdr_info& object) {
-  const char* path =
-      object.dlpi_name != nullptr && *object.dlpi_name != '\0' ? object.dlpi_name : "/proc/self/exe";
+  const std::string path =
+      object.dlpi_name != nullptr && *object.dlpi_name != '\0' ? object.dlpi_name : program_file().string();
   struct stat status {};
-  if (::stat(path, &status) != 0) return path;
+  if (::stat(path.c_str(), &status) != 0) return path;
   return fmt::format("{} of {} bytes, {}.{:09}", path, status.st_size, status.st_mtim.tv_sec,
                      status.st_mtim.tv_nsec);
 }

@@ -166,9 +166,9 @@ TEST(VdbWriter, RefusesALibraryThatIsNotItsPlugin) {
 TEST(VdbWriter, LooksBesideTheProgramFirst) {
   const std::vector<std::string> candidates = VdbWriter::plugin_candidates();
   ASSERT_EQ(candidates.size(), 4u);
-  const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  EXPECT_EQ(candidates[0], (program.parent_path() / "libcoppice_vdb.so").string());
-  EXPECT_EQ(candidates[1], (program.parent_path().parent_path() / "lib/libcoppice_vdb.so").string());
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  EXPECT_EQ(candidates[0], (folder / "libcoppice_vdb.so").string());
+  EXPECT_EQ(candidates[1], (folder.parent_path() / "lib/libcoppice_vdb.so").string());
 }
 
 }  // namespace

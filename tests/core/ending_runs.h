@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/program_file.h"
 #include "tests/core/watch_command.h"
 
 namespace coppice {
@@ -15,12 +16,11 @@ namespace coppice {
 // itself within 60 s and to say nothing. `environment` goes before the command.
 inline void run_endings(std::string_view program, int runs, uint32_t seed,
                         const std::string& environment = {}) {
-  const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   for (uint32_t run = seed; run < seed + static_cast<uint32_t>(runs); ++run) {
     // Handles that nobody drops have threads that nobody joins.
     const Watched ended = watch(fmt::format(
         "{} TSAN_OPTIONS=$TSAN_OPTIONS:report_thread_leaks=0 COPPICE_LOG=warning timeout 60 {}/{} {}",
-        environment, beside.string(), program, run));
+        environment, program_folder().string(), program, run));
     ASSERT_EQ(ended.exit_code, 0) << program << " " << run << ": " << ended.output;
     ASSERT_EQ(ended.output, "") << program << " " << run;
   }

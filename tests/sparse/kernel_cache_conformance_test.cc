@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "core/program_file.h"
 #include "gpu/kernel_store.h"
 #include "tests/core/watch_command.h"
 #include "tests/sparse/conformance_fixture.h"
@@ -78,9 +79,8 @@ TEST_P(KernelsOnDisk, C66_NothingIsKeptWithoutRoom) {
 }
 
 TEST_P(KernelsOnDisk, C67_AnotherProcessLoadsKeptKernelsAndGetsEqualValues) {
-  const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   const std::string command = fmt::format("COPPICE_LOG=off COPPICE_CACHE_DIR={} {}/kept_kernels_program {}",
-                                          folder.string(), beside.string(), GetParam());
+                                          folder.string(), program_folder().string(), GetParam());
   const std::string values = "values 7 7 0 0 7 7 9 0 0 11 9 9 16 5; ";
   const Watched first = watch(command), second = watch(command);
   ASSERT_EQ(first.exit_code, 0) << first.output;

@@ -13,6 +13,7 @@
 #include <random>
 #include <thread>
 
+#include "core/program_file.h"
 #include "gpu/device.h"
 #include "sparse/program.h"
 #include "tests/sparse/kernel_store_util.h"
@@ -101,6 +102,7 @@ TEST(KernelStoreProgram, DISABLED_CompilesForEver) {
 
 pid_t start_program(const fs::path& folder, bool fills_cache, const std::function<void()>& in_child = {},
                     const std::string& test = "KernelStoreProgram.DISABLED_GetsRightKernelsOverAndOver") {
+  std::string program = (program_folder() / program_file().filename()).string();
   const pid_t child = fork();
   if (child != 0) return child;
   // Shown when it fails.
@@ -112,10 +114,10 @@ pid_t start_program(const fs::path& folder, bool fills_cache, const std::functio
   setenv("COPPICE_CACHE_MAX_MB", "1", 1);
   if (fills_cache) setenv("COPPICE_TEST_FILLS_CACHE", "1", 1);
   if (in_child) in_child();
-  char name[] = "kernel_store_program", disabled[] = "--gtest_also_run_disabled_tests";
+  char disabled[] = "--gtest_also_run_disabled_tests";
   std::string filter = "--gtest_filter=" + test;
-  char* arguments[] = {name, filter.data(), disabled, nullptr};
-  execve("/proc/self/exe", arguments, environ);
+  char* arguments[] = {program.data(), filter.data(), disabled, nullptr};
+  execve(program.c_str(), arguments, environ);
   _exit(99);
 }
 

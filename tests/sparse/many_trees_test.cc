@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "core/program_file.h"
 #include "tests/core/watch_command.h"
 #include "tests/sparse/kernel_store_util.h"
 #include "tests/sparse/resident_memory.h"
@@ -17,9 +18,8 @@ namespace {
 class ManyTrees : public KernelStoreFolder {
  protected:
   Watched run(const std::string& words) const {
-    const auto beside = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     return watch(fmt::format("COPPICE_LOG=warning COPPICE_CACHE_DIR={} timeout 60 {}/many_trees_program {}",
-                             folder.string(), beside.string(), words));
+                             folder.string(), program_folder().string(), words));
   }
   // So many trees until the error, all of which can be used afterwards.
   void expect_end(const std::string& words, const std::string& limit) const {
