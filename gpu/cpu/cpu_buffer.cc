@@ -111,9 +111,9 @@ void CpuBuffer::grow(size_t size_bytes) {
 }
 
 void CpuBuffer::commit(size_t size_bytes) {
-  // Whole huge pages are committed as soon as one would be half full; before that small ones, since many
-  // buffers stay small.
-  const bool huge = has_huge_pages_ && size_bytes > kHugePage / 2;
+  // A whole huge page is committed at the end if it will be half full, else small ones: a tree has a dozen
+  // buffers, and what their last huge pages lack would be resident.
+  const bool huge = has_huge_pages_ && size_bytes % kHugePage > kHugePage / 2;
   const size_t end = huge ? round_up(size_bytes, kHugePage) : page_align(size_bytes);
   if (mprotect(data_, end, PROT_READ | PROT_WRITE) != 0) throw_out_of_memory("commit", end, errno);
 }
