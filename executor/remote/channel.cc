@@ -21,8 +21,12 @@ uint64_t ReceiveWindow::bits() const {
 
 uint64_t Channel::add(Time now, Bytes message, bool lazy, std::vector<HandleId> holds) {
   messages_.push_back({std::move(message), std::move(holds), lazy ? now + options_->linger : now});
-  if (messages_.size() <= ReceiveWindow::kWindow) due_ = std::min(due_, messages_.back().due);
-  return next_number() - 1;
+  const uint64_t number = next_number() - 1;
+  if (number < window_end()) {
+    note_unsent(number, number + 1);
+    due_ = std::min(due_, unsent_due_);
+  }
+  return number;
 }
 
 bool Channel::receive(Time now, uint64_t number) {
@@ -34,12 +38,13 @@ bool Channel::receive(Time now, uint64_t number) {
 }
 
 void Channel::acknowledge_one(uint64_t number, std::vector<HandleId>& holds) {
-  if (number < first_ || number - first_ >= n_in_window()) return;
-  Outgoing& m = messages_[number - first_];
   // A message that was never sent cannot have been received: whoever says so is not believed.
-  if (m.is_acknowledged || m.n_sends == 0) return;
+  if (number < first_ || number >= first_unsent_) return;
+  Outgoing& m = outgoing(number);
+  if (m.is_acknowledged) return;
   m.is_acknowledged = true;
   ++n_acknowledged_;
+  retries_.erase({m.due, number});
   holds.insert(holds.end(), m.holds.begin(), m.holds.end());
   m.message = Bytes();
   m.holds.clear();
@@ -47,7 +52,7 @@ void Channel::acknowledge_one(uint64_t number, std::vector<HandleId>& holds) {
 
 std::vector<HandleId> Channel::acknowledge(uint64_t next, uint64_t bits) {
   std::vector<HandleId> holds;
-  const uint64_t end = std::min(next, first_ + n_in_window());
+  const uint64_t end = std::min(next, first_unsent_), window = window_end();
   for (uint64_t number = first_; number < end; ++number) acknowledge_one(number, holds);
   for (uint64_t i = 0; i < 64; ++i)
     if ((bits >> i & 1) != 0) acknowledge_one(next + 1 + i, holds);
@@ -55,6 +60,7 @@ std::vector<HandleId> Channel::acknowledge(uint64_t next, uint64_t bits) {
     messages_.pop_front();
     --n_acknowledged_;
   }
+  note_unsent(window, window_end());
   update_due();
   return holds;
 }
@@ -65,18 +71,29 @@ Time Channel::pause_after(int n_sends) const {
   return Time(static_cast<int64_t>(pause));
 }
 
+void Channel::note_unsent(uint64_t begin, uint64_t end) {
+  for (uint64_t number = begin; number < end; ++number)
+    unsent_due_ = std::min(unsent_due_, outgoing(number).due);
+}
+
 void Channel::update_due() {
-  due_ = ack_due_;
-  for (size_t i = 0; i < n_in_window(); ++i)
-    if (!messages_[i].is_acknowledged) due_ = std::min(due_, messages_[i].due);
+  due_ = std::min(ack_due_, unsent_due_);
+  if (!retries_.empty()) due_ = std::min(due_, retries_.begin()->first);
 }
 
 bool Channel::is_exhausted(Time now) const {
-  for (size_t i = 0; i < n_in_window(); ++i) {
-    const Outgoing& m = messages_[i];
-    if (!m.is_acknowledged && m.n_sends >= options_->most_sends && m.due <= now) return true;
+  for (const auto& [due, number] : retries_) {
+    if (due > now) return false;
+    if (messages_[number - first_].n_sends >= options_->most_sends) return true;
   }
   return false;
+}
+
+void Channel::send_again(Time now, uint64_t number) {
+  Outgoing& m = outgoing(number);
+  ++m.n_sends;
+  m.due = now + pause_after(m.n_sends);
+  retries_.emplace(m.due, number);
 }
 
 Bytes Channel::collect(Time now, Packet packet) {
@@ -84,16 +101,23 @@ Bytes Channel::collect(Time now, Packet packet) {
   packet.ack_bits = received_.bits();
   std::vector<std::pair<uint64_t, const Bytes*>> chosen;
   size_t size = 0;
-  for (size_t i = 0; i < n_in_window(); ++i) {
-    Outgoing& m = messages_[i];
-    // A message that was never sent goes along, though it might have waited.
-    if (m.is_acknowledged || (m.due > now && m.n_sends > 0)) continue;
-    if (!chosen.empty() && size + m.message.size() > options_->packet_bytes) continue;
-    size += m.message.size();
-    chosen.emplace_back(first_ + i, &m.message);
-    ++m.n_sends;
-    m.due = now + pause_after(m.n_sends);
+  const auto choose = [&](uint64_t number) {
+    const Bytes& message = outgoing(number).message;
+    if (!chosen.empty() && size + message.size() > options_->packet_bytes) return false;
+    size += message.size();
+    chosen.emplace_back(number, &message);
+    return true;
+  };
+  while (!retries_.empty() && retries_.begin()->first <= now && choose(retries_.begin()->second)) {
+    const uint64_t number = retries_.begin()->second;
+    retries_.erase(retries_.begin());
+    send_again(now, number);
   }
+  // A message that was never sent goes along, though it might have waited.
+  const uint64_t end = window_end();
+  for (; first_unsent_ < end && choose(first_unsent_); ++first_unsent_) send_again(now, first_unsent_);
+  unsent_due_ = kNever;
+  note_unsent(first_unsent_, end);
   ack_due_ = kNever;
   update_due();
   return encode(packet, chosen);
@@ -101,9 +125,11 @@ Bytes Channel::collect(Time now, Packet packet) {
 
 void Channel::clear() {
   first_ += messages_.size();
+  first_unsent_ = first_;
   messages_.clear();
+  retries_.clear();
   n_acknowledged_ = 0;
-  ack_due_ = due_ = kNever;
+  unsent_due_ = ack_due_ = due_ = kNever;
 }
 
 }  // namespace coppice::executor::remote

@@ -13,6 +13,8 @@
 #pragma once
 #include <array>
 #include <deque>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "executor/remote/packet.h"
@@ -83,17 +85,26 @@ class Channel {
     int n_sends = 0;
     bool is_acknowledged = false;
   };
-  size_t n_in_window() const { return std::min<size_t>(messages_.size(), ReceiveWindow::kWindow); }
+  Outgoing& outgoing(uint64_t number) { return messages_[number - first_]; }
+  // Returns the first number that is not under way and may not be.
+  uint64_t window_end() const { return first_ + std::min<size_t>(messages_.size(), ReceiveWindow::kWindow); }
   void acknowledge_one(uint64_t number, std::vector<HandleId>& holds);
+  void send_again(Time now, uint64_t number);
   Time pause_after(int n_sends) const;
+  // Lets unsent_due_ know of messages that come into the window, or are left there.
+  void note_unsent(uint64_t begin, uint64_t end);
   void update_due();
 
   const ChannelOptions* options_;
   std::deque<Outgoing> messages_;  // from number first_ on, the first is not acknowledged
   uint64_t first_ = 0;
   size_t n_acknowledged_ = 0;  // of those in messages_
+  uint64_t first_unsent_ = 0;  // messages are sent first in the order of their numbers
+  Time unsent_due_ = kNever;   // of those in the window that were never sent, the earliest
   Time ack_due_ = kNever;      // when an acknowledgement is owed
   Time due_ = kNever;          // of all that is due, the earliest
+  // When each message that was sent, and is not acknowledged, goes again. No call looks at the whole window.
+  std::set<std::pair<Time, uint64_t>> retries_;
   ReceiveWindow received_;
 };
 
