@@ -25,12 +25,15 @@ namespace {
 // Each thread that has events holds a chunk. Live recordings have little room, which is to last for a
 // thousand.
 constexpr size_t kChunkBytes = size_t{64} << 10, kLiveChunkBytes = size_t{8} << 10;
-constexpr size_t kLongestName = 1000;
+constexpr size_t kLongestName = 1000;  // it fits into an EventHeader
 
 // A chunk has this header, the name's bytes, then the next header at once.
 struct EventHeader {
   int64_t begin_ns, end_ns;
-  uint32_t row, name_bytes;
+  uint32_t row;
+  uint16_t name_bytes;
+  TraceArrow::End arrow;  // with one, its number stands before the name
+  uint8_t unused = 0;
 };
 static_assert(sizeof(EventHeader) == 24);
 
@@ -68,7 +71,7 @@ class TraceRecorder {
   void rename_row(uint32_t id, std::string name);
   void remove_row(uint32_t id);
   void record(uint32_t row, std::string_view name, Trace::Clock::time_point begin,
-              Trace::Clock::time_point end);
+              Trace::Clock::time_point end, const TraceArrow& arrow);
   void remove_buffer(std::unique_ptr<Buffer> buffer);
 
  private:
@@ -183,8 +186,13 @@ TraceRecord TraceRecorder::collect() {
       EventHeader header;
       std::memcpy(&header, &chunk.bytes[at], sizeof(header));
       at += sizeof(header);
+      TraceArrow arrow{header.arrow};
+      if (arrow.end != TraceArrow::End::kNone) {
+        std::memcpy(&arrow.number, &chunk.bytes[at], sizeof(arrow.number));
+        at += sizeof(arrow.number);
+      }
       record.events.push_back(
-          {header.begin_ns, header.end_ns, header.row, {&chunk.bytes[at], header.name_bytes}});
+          {header.begin_ns, header.end_ns, header.row, {&chunk.bytes[at], header.name_bytes}, arrow});
       at += header.name_bytes;
       if (used.empty() || record.events.size() < 2 || record.events.end()[-2].row != header.row)
         used.insert(header.row);
@@ -220,7 +228,7 @@ void TraceRecorder::remove_row(uint32_t id) {
 }
 
 void TraceRecorder::record(uint32_t row, std::string_view name, Trace::Clock::time_point begin,
-                           Trace::Clock::time_point end) {
+                           Trace::Clock::time_point end, const TraceArrow& arrow) {
   Buffer* const buffer = row == 0 ? nullptr : this_thread_buffer();
   if (buffer == nullptr) return;
   name = name.substr(0, kLongestName);
@@ -229,15 +237,18 @@ void TraceRecorder::record(uint32_t row, std::string_view name, Trace::Clock::ti
   if (!Trace::is_on_.load(std::memory_order_acquire)) return;
   const auto started = started_.load(std::memory_order_relaxed);
   if (begin < started) return;  // of an earlier recording
-  char* const to = space_for(*buffer, sizeof(EventHeader) + name.size());
+  const size_t arrow_bytes = arrow.end == TraceArrow::End::kNone ? 0 : sizeof(arrow.number);
+  char* to = space_for(*buffer, sizeof(EventHeader) + arrow_bytes + name.size());
   if (to == nullptr) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   const EventHeader header{ns_between(started, begin), ns_between(started, std::max(begin, end)), row,
-                           static_cast<uint32_t>(name.size())};
+                           static_cast<uint16_t>(name.size()), arrow.end};
   std::memcpy(to, &header, sizeof(header));
-  std::memcpy(to + sizeof(header), name.data(), name.size());
+  to += sizeof(header);
+  std::memcpy(to, &arrow.number, arrow_bytes);
+  std::memcpy(to + arrow_bytes, name.data(), name.size());
 }
 
 char* TraceRecorder::space_for(Buffer& buffer, size_t bytes) {
@@ -296,14 +307,14 @@ void name_this_thread_row(std::string name) {
 }
 
 void trace_event(const TraceRow& row, std::string_view name, Trace::Clock::time_point begin,
-                 Trace::Clock::time_point end) {
-  if (Trace::is_on()) TraceRecorder::instance().record(row.id_, name, begin, end);
+                 Trace::Clock::time_point end, const TraceArrow& arrow) {
+  if (Trace::is_on()) TraceRecorder::instance().record(row.id_, name, begin, end, arrow);
 }
 
 void detail::record_trace_scope(std::string_view name, Trace::Clock::time_point begin) noexcept {
   const auto end = Trace::Clock::now();
   const uint32_t row = this_thread.borrowed_row != 0 ? this_thread.borrowed_row : own_row();
-  TraceRecorder::instance().record(row, name, begin, end);
+  TraceRecorder::instance().record(row, name, begin, end, {});
 }
 
 }  // namespace coppice

@@ -41,10 +41,19 @@ class TraceListener {
   virtual void end() noexcept = 0;
 };
 
+// An end of an arrow between two events, which viewers draw where both have the same number: of the event
+// that causes the other, which may be in another process' recording, or of the one that is caused.
+struct TraceArrow {
+  enum class End : uint8_t { kNone, kTail, kHead };
+  End end = End::kNone;
+  uint64_t number = 0;
+};
+
 struct TraceEvent {
   int64_t begin_ns, end_ns;  // since the recording began
   uint32_t row;
   std::string_view name;
+  TraceArrow arrow = {};
 };
 
 // Holds events of some time, thread by thread, each thread's in the order in which they ended.
@@ -100,7 +109,7 @@ class TraceRow {
  private:
   friend class TraceRowScope;
   friend void trace_event(const TraceRow&, std::string_view, Trace::Clock::time_point,
-                          Trace::Clock::time_point);
+                          Trace::Clock::time_point, const TraceArrow&);
   uint32_t id_;  // 0: moved from
 };
 
@@ -120,7 +129,7 @@ class TraceRowScope {
 };
 
 void trace_event(const TraceRow& row, std::string_view name, Trace::Clock::time_point begin,
-                 Trace::Clock::time_point end);
+                 Trace::Clock::time_point end, const TraceArrow& arrow = {});
 
 namespace detail {
 void record_trace_scope(std::string_view name, Trace::Clock::time_point begin) noexcept;

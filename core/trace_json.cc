@@ -19,6 +19,15 @@ std::string metadata(int process, uint32_t row, std::string_view what, std::stri
                      arguments);
 }
 
+// Viewers hang an arrow's end on the event that is around it.
+std::string arrow_end(int process, const TraceEvent& event) {
+  const bool is_tail = event.arrow.end == TraceArrow::End::kTail;
+  return fmt::format(
+      R"({{"ph":"{}",{}"cat":"message","name":"message","id":"{:#x}","pid":{},"tid":{},"ts":{}}})",
+      is_tail ? "s" : "f", is_tail ? "" : R"("bp":"e",)", event.arrow.number, process, event.row,
+      microseconds(event.begin_ns));
+}
+
 }  // namespace
 
 std::string json_string(std::string_view text) {
@@ -51,12 +60,14 @@ void write_trace_file(AtomicFile file, TraceRecord record) {
     file.write(",\n" +
                metadata(process, row.id, "thread_sort_index", fmt::format(R"("sort_index":{})", row.id)));
   }
-  for (const TraceEvent& event : record.events)
+  for (const TraceEvent& event : record.events) {
     file.write(
         fmt::format(",\n"
                     R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":{}}})",
                     process, event.row, microseconds(event.begin_ns),
                     microseconds(event.end_ns - event.begin_ns), json_string(event.name)));
+    if (event.arrow.end != TraceArrow::End::kNone) file.write(",\n" + arrow_end(process, event));
+  }
   if (record.dropped > 0)
     file.write(",\n" + metadata(process, 0, "dropped_events", fmt::format(R"("count":{})", record.dropped)));
   file.write("\n]\n");

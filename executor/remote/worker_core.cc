@@ -18,6 +18,7 @@ WorkerCore::WorkerCore(const Options& options, Transport& transport, const Clock
       host_(std::move(host)),
       clock_(clock),
       codecs_(std::move(codecs)),
+      trace_(options.protocol.self),
       protocol_(options.protocol),
       transport_(&transport) {
   COPPICE_CHECK(host_->queue() != nullptr, "a remote worker's functions run on a queue");
@@ -87,11 +88,13 @@ Time WorkerCore::progress() {
     const std::lock_guard lock(mutex_);
     take_dropped(tasks);
     while (const auto packet = transport_->receive()) {
+      const auto begin = Trace::Clock::now();
       try {
         protocol_.receive(clock_.now(), *packet);
       } catch (const Error& e) {
         log_warning("worker {}: a packet is dropped: {}", self(), e.what());
       }
+      trace_.note_received(*packet, begin);
     }
     protocol_.advance(clock_.now());
     take_effects(tasks);
@@ -103,7 +106,10 @@ Time WorkerCore::progress() {
       tasks.emplace_back(
           [closed = std::move(*std::exchange(closed_, std::nullopt))]() mutable { closed.emplace(); });
   }
-  for (effect::Send& s : sends) transport_->send(s.to, std::move(s.packet));
+  for (effect::Send& s : sends) {
+    trace_.note_sent(s.packet, Trace::Clock::now());
+    transport_->send(s.to, std::move(s.packet));
+  }
   enqueue_all(tasks);
   return next;
 }

@@ -14,6 +14,7 @@
 #include "core/hash.h"
 #include "executor/executor.h"
 #include "executor/remote/codecs.h"
+#include "executor/remote/message_trace.h"
 #include "executor/remote/protocol.h"
 #include "executor/remote/transport.h"
 
@@ -115,6 +116,7 @@ class WorkerCore final : public RefCounted {
   const IntrusivePtr<Host> host_;
   const Clock& clock_;
   const Codecs codecs_;
+  const MessageTrace trace_;
 
   std::mutex mutex_;  // guards all that follows, but for drops and the transport
   Protocol protocol_;

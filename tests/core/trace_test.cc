@@ -23,7 +23,7 @@ namespace coppice {
 namespace {
 
 // One line per event, "row | name | nested" when it lies inside one that began
-// earlier, as python reads the file.
+// earlier, as python reads the file; behind it "tail N" or "head N" of its arrow.
 constexpr const char* kReader = R"(
 import json, sys
 records = json.load(open(sys.argv[1], encoding='utf-8'))
@@ -34,6 +34,11 @@ for r in records:
     if r['ph'] == 'M':
         if r['name'] == 'dropped_events': print('dropped', r['args']['count'])
         continue
+    if r['ph'] in 'sf':  # on the event before it
+        assert (r['tid'], r['ts']) == last and r['cat'] and r['name'] and r.get('bp') == {'s': None, 'f': 'e'}[r['ph']], r
+        print({'s': 'tail', 'f': 'head'}[r['ph']], int(r['id'], 16))
+        continue
+    last = r['tid'], r['ts']
     assert r['ph'] == 'X' and r['ts'] >= 0 and r['dur'] >= 0, r
     inside = r['ts'] + r['dur'] <= end.get(r['tid'], -1)
     end[r['tid']] = max(end.get(r['tid'], 0), r['ts'] + r['dur'])
@@ -116,6 +121,19 @@ TEST_F(TraceTest, HasRowsThatAreNoThreads) {
   EXPECT_EQ(lines[0], "stream 0 | copy |");
   EXPECT_TRUE(lines[1].starts_with("stream 0 | borrowed")) << lines[1];
   EXPECT_EQ(lines[2], "main | own again |");
+}
+
+TEST_F(TraceTest, HasArrowsBetweenEvents) {
+  Trace::start(path());
+  const auto begin = Trace::Clock::now();
+  const auto after = [&](int us) { return begin + std::chrono::microseconds(us); };
+  const TraceRow from("from"), to("to");
+  trace_event(from, "send", after(0), after(1), {TraceArrow::End::kTail, 7});
+  trace_event(from, "", after(2), after(3), {TraceArrow::End::kTail, ~uint64_t{0}});
+  trace_event(to, std::string(3000, 'x'), after(4), after(5), {TraceArrow::End::kHead, 7});
+  trace_event(to, "plain", after(6), after(7));
+  EXPECT_EQ(stop_and_read(), (Lines{"from | send |", "tail 7", "from |  |", "tail 18446744073709551615",
+                                    "to | " + std::string(1000, 'x') + " |", "head 7", "to | plain |"}));
 }
 
 TEST_F(TraceTest, WritesTimesInMicrosecondsFromItsStart) {

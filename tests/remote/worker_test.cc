@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "tests/remote/simulated_cluster.h"
 
 namespace coppice::executor::remote {
@@ -75,6 +77,38 @@ TEST_F(WorkerTest, RemoteAndToHereBringTheResult) {
   EXPECT_EQ(here.get(), 42);
   EXPECT_EQ(again.get(), 42);
   EXPECT_EQ(cluster.clock.now() / 1ms, 8);  // two packets of 1 ms bring it; the rest are acknowledgements
+}
+
+// Tail and head of each packet, as a trace has them.
+TEST_F(WorkerTest, TracesMessagesAsArrows) {
+  Trace::start_live();
+  {
+    const auto sum = at(0).remote<int32_t>(1, callee("add"), 40, 2);
+    const AsyncValueRef<int32_t> here = sum.to_here();
+    cluster.run();
+    EXPECT_EQ(here.get(), 42);
+  }
+  cluster.run();
+  const TraceRecord record = Trace::take();
+  Trace::stop();
+  std::map<uint32_t, std::string> rows;
+  for (const TraceRecord::Row& row : record.rows) rows[row.id] = row.name;
+  std::map<uint64_t, std::string> tails;
+  std::vector<std::string> arrows;
+  for (const TraceEvent& e : record.events) {
+    if (e.arrow.end == TraceArrow::End::kTail)
+      tails[e.arrow.number] = rows[e.row] + " " + std::string(e.name);
+  }
+  for (const TraceEvent& e : record.events) {
+    if (e.arrow.end != TraceArrow::End::kHead) continue;
+    arrows.push_back(tails[e.arrow.number] + " -> " + rows[e.row] + " " + std::string(e.name));
+  }
+  EXPECT_THAT(arrows, testing::Contains("messages of worker 0 to worker 1: create, fetch -> "
+                                        "messages of worker 1 from worker 0: create, fetch"));
+  EXPECT_THAT(arrows, testing::Contains("messages of worker 1 to worker 0: reply -> "
+                                        "messages of worker 0 from worker 1: reply"));
+  EXPECT_THAT(arrows, testing::Each(testing::StartsWith("messages of worker")));
+  EXPECT_EQ(arrows.size(), tails.size());
 }
 
 TEST_F(WorkerTest, RemoteToItself) {
