@@ -57,14 +57,15 @@ def programs(build, folder):
     for part in range(3):
         yield ["env", "GTEST_TOTAL_SHARDS=3", f"GTEST_SHARD_INDEX={part}", tests / "sparse_conformance_tests",
                "--gtest_filter=-*/simt:*/cpu1:*C58_*:*KernelsOnDisk*:*CudaKernels*:*CudaFunctions*"], False
-    yield [tests / "sparse_unit_tests", "--gtest_filter=-*/simt:*/cpu1:Trees/TopologyTools*/1?:Trees/TopologyTools*/2?:Sparse/Reload.*"], False
+    yield [tests / "sparse_unit_tests",
+           "--gtest_filter=-*/simt:*/cpu1:Trees/TopologyTools*/1?:Trees/TopologyTools*/2?:Sparse/Reload.*:*OfAnyStages*"], False
     yield [tests / "sparse_stress_tests", "--gtest_filter=*/PointerDense_cpu:Sparse/TopologyRaces.*/cpu:Sparse/MemoryCycles.*/cpu"], False
     # In one, two and three dimensions.
     each = ":".join(f"*AfterEachLaunchAlone/{kind}_cpu1" for kind in ["PointerDense", "PointerPointerDenseAndBitmasked", "PointerBitmaskedAndDense"])
     yield [tests / "sparse_stress_tests", f"--gtest_filter={each}"], False
-    # What only a device does whose memory is mapped before a launch: room, and recordings.
+    # What only a device does whose memory is mapped before a launch: room, and recordings. And 6 random trees, for 40 on a CPU.
     yield [tests / "sparse_conformance_tests", "--gtest_filter=Sparse/Effects.*/simt"], False
-    yield [tests / "sparse_unit_tests", "--gtest_filter=*LaunchRuns*/simt:*LargeContainers*/simt"], False
+    yield [tests / "sparse_unit_tests", "--gtest_filter=*LaunchRuns*/simt:*LargeContainers*/simt:*OfAnyStages*/simt"], False
     yield [tests / "sparse_stress_tests", "--gtest_filter=*MaskRaces*BelowPointer_cpu:Sparse/MaskRacesOfLists.*/cpu:Sparse/MaskRacesOfInnerCells.*/cpu"], False
     yield [tests / "sparse_stress_tests", "--gtest_filter=Sparse/RandomFunctions.EqualTheirStatementsGivenOneByOne/cpu4"], False
     yield [tests / "kept_kernels_program", "cpu"], False
