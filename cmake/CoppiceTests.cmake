@@ -1,28 +1,3 @@
-# What nearly every test includes is compiled once for all of them, which takes a fifth of their compilers' time away. The program is
-# empty: it has the flags of executables.
-function(coppice_add_test_headers)
-  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cc CONTENT "int main() {}\n")
-  add_executable(coppice_test_headers EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/test_headers.cc)
-  target_link_libraries(coppice_test_headers PRIVATE fmt::fmt GTest::gmock GTest::gtest)
-  target_compile_options(coppice_test_headers PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-  target_precompile_headers(coppice_test_headers PRIVATE <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> <algorithm> <array> <atomic>
-    <chrono> <cmath> <condition_variable> <cstdint> <cstring> <filesystem> <fstream> <functional> <map> <memory> <mutex> <numeric>
-    <optional> <random> <set> <string> <string_view> <thread> <utility> <vector>)
-  coppice_cache_test_headers(coppice_test_headers)
-endfunction()
-function(coppice_use_test_headers target)
-  target_precompile_headers(${target} REUSE_FROM coppice_test_headers)
-  coppice_cache_test_headers(${target})
-endfunction()
-# ccache wants to be told that it may know such headers by what is in them.
-function(coppice_cache_test_headers target)
-  if(COPPICE_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
-    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
-      "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${COPPICE_CCACHE}")
-  endif()
-endfunction()
-
 # coppice_tests(folder LINKS ...): tests/<folder>/*_test.cc, one executable per kind. The kind is the file's suffix:
 # x_conformance_test.cc, x_physics_test.cc, x_apps_test.cc, x_stress_test.cc, x_gpu_test.cc, x_long_test.cc; any other is a unit test.
 # The kind becomes the ctest label.
@@ -52,7 +27,7 @@ function(coppice_tests folder)
     add_executable(${target} ${sources})
     # A fifth less time for compilers than with -O2; the libraries are as users have them.
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-    coppice_use_test_headers(${target})
+    coppice_use_precompiled_headers(${target} tests)
     target_link_libraries(${target} PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest GTest::gtest_main)
     set(timeout 120)
     if(NOT kind STREQUAL "unit")

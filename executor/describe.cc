@@ -146,7 +146,7 @@ Row operation_row(const LoadedFunction& f, uint32_t index) {
 
 // ---- pictures
 
-std::string quoted(std::string_view text) {
+std::string dot_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -179,13 +179,13 @@ void append_function(std::string& out, const LoadedFunction& f, const Ids& ids) 
     (out.append(part), ...);
     out += ";\n";
   };
-  out += fmt::format("  subgraph {} {{\n    label={};\n", ids.cluster(), quoted('@' + f.name));
+  out += fmt::format("  subgraph {} {{\n    label={};\n", ids.cluster(), dot_string('@' + f.name));
   line(ids.entry(), " [label=\"arguments\", shape=ellipse]");
   for (uint32_t op = 0; op < f.operations.size(); ++op)
-    line(ids.operation(op), " [label=", quoted(text_of(f.operations[op])), style(f.operations[op]), "]");
+    line(ids.operation(op), " [label=", dot_string(text_of(f.operations[op])), style(f.operations[op]), "]");
   line(ids.exit(), " [label=\"return\", shape=ellipse]");
   const auto edge = [&](uint32_t r, const std::string& to) {
-    line(ids.producer(f.registers[r]), " -> ", to, " [label=", quoted(typed(f, r)), "]");
+    line(ids.producer(f.registers[r]), " -> ", to, " [label=", dot_string(typed(f, r)), "]");
   };
   for (uint32_t op = 0; op < f.operations.size(); ++op) {
     for (const uint32_t r : f.operations[op].arguments) edge(r, ids.operation(op));
