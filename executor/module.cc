@@ -15,7 +15,7 @@ namespace {
 using FunctionNames = std::unordered_map<std::string_view, Position>;
 
 // Quotes a name for messages; the name may be anything, and is cut to 40 bytes.
-std::string quoted(std::string_view name) { return fmt::format("{:?}", name.substr(0, 40)); }
+std::string in_quotes(std::string_view name) { return fmt::format("{:?}", name.substr(0, 40)); }
 
 class FunctionChecker {
  public:
@@ -59,7 +59,7 @@ class FunctionChecker {
 void FunctionChecker::add_name() {
   const Function& f = function_;
   if (!is_name(f.name))
-    fail(f.position, "{} is no name of a function: expected letters, digits, '_' and '.'", quoted(f.name));
+    fail(f.position, "{} is no name of a function: expected letters, digits, '_' and '.'", in_quotes(f.name));
   const auto [first, is_new] = names_.try_emplace(f.name, f.position);
   const auto [line, column] = first->second;
   if (!is_new)
@@ -71,7 +71,7 @@ void FunctionChecker::check_signature() const {
   for (const auto* types : {&f.argument_types, &f.result_types}) {
     for (const std::string& type : *types)
       if (!is_name(type))
-        fail(f.position, "{} is no name of a type: expected letters, digits, '_' and '.'", quoted(type));
+        fail(f.position, "{} is no name of a type: expected letters, digits, '_' and '.'", in_quotes(type));
   }
   if (f.argument_types.size() > f.registers.size())
     fail(f.position, "function @{} has {} arguments and only {} registers", f.name, f.argument_types.size(),
@@ -86,7 +86,7 @@ void FunctionChecker::check_register_names() const {
   for (const Register& r : function_.registers) {
     if (!is_name(r.name))
       fail(function_.position, "{} is no name of a register: expected letters, digits, '_' and '.'",
-           quoted(r.name));
+           in_quotes(r.name));
     if (!names.insert(r.name).second)
       fail(function_.position, "two registers of function @{} have the name %{}", function_.name, r.name);
   }
@@ -98,18 +98,18 @@ void FunctionChecker::check_operation(const Operation& operation, uint32_t& next
          "{} is no name of an operation: expected letters, digits, '_' and '.', the first a letter or '_', "
          "and no word of "
          "the text form",
-         quoted(operation.name));
+         in_quotes(operation.name));
   for (const uint32_t r : operation.arguments) check_index(r, operation.position, operation.name);
   for (const uint32_t r : operation.results) check_result(operation, r, next++);
   for (const Attribute& attribute : operation.attributes) {
     const auto* ref = std::get_if<FunctionRef>(&attribute);
     if (ref != nullptr && !names_.contains(ref->name))
       fail(operation.position, "{} refers to {}, and there is no such function", operation.name,
-           quoted(ref->name));
+           in_quotes(ref->name));
     const auto* binding = std::get_if<BindingRef>(&attribute);
     if (binding != nullptr && !is_name(binding->name))
       fail(operation.position, "{} names {}, which is no name: expected letters, digits, '_' and '.'",
-           operation.name, quoted(binding->name));
+           operation.name, in_quotes(binding->name));
     const auto* reals = std::get_if<std::vector<double>>(&attribute);
     const auto* strings = std::get_if<std::vector<std::string>>(&attribute);
     if ((reals != nullptr && reals->empty()) || (strings != nullptr && strings->empty()))

@@ -79,7 +79,7 @@ std::string explain_function(const LoadedFunction& f, const executor::Function& 
   return text;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -95,7 +95,7 @@ std::string node_of(size_t function, size_t operation) {
 
 void draw(std::string& out, size_t number, const LoadedFunction& f, const executor::Function& source) {
   const std::vector<ResourceUses> uses = uses_of_operations(f);
-  out += fmt::format("  subgraph cluster_{} {{\n    label={};\n", number, quoted('@' + f.name));
+  out += fmt::format("  subgraph cluster_{} {{\n    label={};\n", number, in_quotes('@' + f.name));
   const std::vector<uint32_t> order = run_order(f);
   for (const auto& [begin, end] : replayed_as_one(f)) {
     if (end == begin + 1) continue;
@@ -105,12 +105,12 @@ void draw(std::string& out, size_t number, const LoadedFunction& f, const execut
     out += " }\n";
   }
   for (size_t i = 0; i < f.operations.size(); ++i) {
-    out += fmt::format("    {} [label={}];\n", node_of(number, i), quoted(call_of(source, i)));
+    out += fmt::format("    {} [label={}];\n", node_of(number, i), in_quotes(call_of(source, i)));
     for (const uint32_t r : f.operations[i].arguments) {
       const uint32_t producer = f.registers[r].producer;
       if (producer == executor::kNoOperation) continue;
       out += fmt::format("    {} -> {} [label={}];\n", node_of(number, producer), node_of(number, i),
-                         quoted(reason(uses, producer, i)));
+                         in_quotes(reason(uses, producer, i)));
     }
   }
   out += "  }\n";

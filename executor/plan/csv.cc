@@ -24,7 +24,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 // Returns how it is written in a message: not too long, and in one line.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string shown(text.substr(0, 40));
   for (char& c : shown) {
     if (static_cast<unsigned char>(c) < ' ' || c == 127) c = '?';
@@ -90,7 +90,7 @@ class Reader {
       read_.names.emplace_back(names[c].text);
       for (const auto& [name, column] : kKnown) {
         if (name != names[c].text) continue;
-        if (has(column)) refuse(names[c], fmt::format("the column {} is there twice", quoted(name)));
+        if (has(column)) refuse(names[c], fmt::format("the column {} is there twice", in_quotes(name)));
         columns_[column] = c;
       }
     }
@@ -118,7 +118,7 @@ class Reader {
     const auto [other, is_new] = lines_.try_emplace(b.id, line_);
     if (!is_new)
       refuse(fields[columns_[kId]],
-             fmt::format("there is a buffer {} in line {}", quoted(b.id), other->second));
+             fmt::format("there is a buffer {} in line {}", in_quotes(b.id), other->second));
     b.begin = number(needed(fields, kBegin), "its first time");
     b.end = has(kEnd) ? number(needed(fields, kEnd), "its end")
                       : number(needed(fields, kLast), "its last time") + 1;
@@ -146,7 +146,7 @@ class Reader {
   const Field& needed(const std::vector<Field>& fields, Column column) const {
     const Field& field = fields[columns_[column]];
     if (field.text.empty())
-      refuse(field, fmt::format("the {} is empty", quoted(read_.names[columns_[column]])));
+      refuse(field, fmt::format("the {} is empty", in_quotes(read_.names[columns_[column]])));
     return field;
   }
   std::optional<int64_t> optional_number(const std::vector<Field>& fields, Column column,
@@ -161,7 +161,7 @@ class Reader {
     const auto [stopped, error] = std::from_chars(field.text.data(), end, value);
     const bool is_number = error == std::errc() && stopped == end;
     if (!is_number || value < -kMostBytes || value > kMostBytes)
-      refuse(field, fmt::format("{} is {}; expected a whole number{}", what, quoted(field.text),
+      refuse(field, fmt::format("{} is {}; expected a whole number{}", what, in_quotes(field.text),
                                 is_number || error == std::errc::result_out_of_range ? " up to 2^60" : ""));
     return value;
   }
@@ -174,10 +174,10 @@ class Reader {
       const size_t bar = std::min(all.find('|', at), all.size());
       const Field name{trimmed(all.substr(at, bar - at)), field.line, field.column + static_cast<int>(at)};
       if (name.text.empty() && !all.empty())
-        refuse(name, fmt::format("a name is empty in {}; expected POOL, or POOL|POOL", quoted(all)));
+        refuse(name, fmt::format("a name is empty in {}; expected POOL, or POOL|POOL", in_quotes(all)));
       const uint32_t pool = pool_of(name);
       if (std::find(choices.begin(), choices.end(), pool) != choices.end())
-        refuse(name, fmt::format("the pool {} is there twice", quoted(name.text)));
+        refuse(name, fmt::format("the pool {} is there twice", in_quotes(name.text)));
       choices.push_back(pool);
       at = bar + 1;
     }
@@ -187,7 +187,7 @@ class Reader {
   uint32_t pool_of(const Field& name) {
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; };
     if (std::any_of(name.text.begin(), name.text.end(), is_control))
-      refuse(name, fmt::format("there is a control character in the pool's name {}", quoted(name.text)));
+      refuse(name, fmt::format("there is a control character in the pool's name {}", in_quotes(name.text)));
     const auto [known, is_new] =
         pools_.try_emplace(std::string(name.text), static_cast<uint32_t>(read_.pools.all.size()));
     if (is_new) read_.pools.all.push_back({known->first, {}});
@@ -215,7 +215,7 @@ class Reader {
     const size_t at = field.text.find(between, 1);  // the first may be below 0
     if (field.text.empty() || at == field.text.npos)
       refuse(field,
-             fmt::format("{} is no gap; expected BEGIN-END, or BEGIN-END@LOW:HIGH", quoted(field.text)));
+             fmt::format("{} is no gap; expected BEGIN-END, or BEGIN-END@LOW:HIGH", in_quotes(field.text)));
     return {number({field.text.substr(0, at), field.line, field.column}, "a gap's part"),
             number({field.text.substr(at + 1), field.line, field.column}, "a gap's part")};
   }

@@ -217,7 +217,7 @@ void judge(const llvm::Module& debug, const KnownKernels& known, std::vector<Ker
 }
 
 // Returns text as the inside of a C++ string literal.
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string safe;
   for (const char c : text) {
     if (c == '"' || c == '\\') safe += '\\';
@@ -298,15 +298,15 @@ void write_source(const std::string& path, const std::string& header, const std:
              "asm(\".section .rodata,\\\"a\\\"\\n.balign 16\\n.local "
              "coppice_{0}_begin\\ncoppice_{0}_begin:\\n.incbin \\\"{1}\\\"\\n"
              ".local coppice_{0}_end\\ncoppice_{0}_end:\\n.byte 0\\n.previous\\n\");\n",
-             name, quoted(quoted(bitcode)))
+             name, in_quotes(in_quotes(bitcode)))
       << fmt::format("extern \"C\" const std::byte coppice_{0}_begin[], coppice_{0}_end[];\n", name)
       << fmt::format("const coppice::KernelBitcode {0}_kernels{{\"{0}\", \"{1}\", {{coppice_{0}_begin, ",
-                     name, quoted(source_file));
+                     name, in_quotes(source_file));
   if (recipe.empty()) {
     out << fmt::format("coppice_{0}_end}}}};\n", name);
   } else {
     out << fmt::format("coppice_{0}_end}},\n    R\"interface({1})interface\",\n    \"{2}\"}};\n", name,
-                       interface, quoted(recipe));
+                       interface, in_quotes(recipe));
   }
 }
 
