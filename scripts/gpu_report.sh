@@ -209,6 +209,17 @@ run_benchmarks() {
   fi
 }
 
+# Once more with two events around each launch, for the kernels' table; the rows are those above.
+run_profiled_benchmarks() {
+  [ -x "$bin/coppice-bench" ] || return 0
+  begin_step "benchmarks, profiled"
+  local status=0
+  mkdir -p "$folder/profile/bench"
+  COPPICE_GPU_PROFILE=$folder/profile/bench limited "$(share 90)" "$folder/profile/bench/bench.txt" \
+    "$bin/coppice-bench" gpu --device "$device" || status=$?
+  if [ "$status" -eq 0 ]; then end_step "passed"; else end_step "not run to its end: $(reason "$status")"; fi
+}
+
 # ---- summary.md: its head first, then a line with each step (steps.sh), what was found at the end
 write_head() {
   {
@@ -236,7 +247,8 @@ write_end() {
     if [ -s "$folder/bench.txt" ]; then
       printf '\n## Benchmarks\n\n```\n%s\n```\n' "$(<"$folder/bench.txt")"
     fi
-    write_kernels scene "${!rung_outcome[@]}"
+    write_rows "$folder/bench.json"
+    write_kernels bench scene "${!rung_outcome[@]}"
   } >>"$folder/summary.md"
   if [ -d "$folder/driver-cache" ] && type -P rm >/dev/null; then rm -r "$folder/driver-cache"; fi
 }
@@ -247,6 +259,7 @@ if [ "$device" = cuda ]; then
   case $folder in /*) CUDA_CACHE_PATH=$folder/driver-cache ;; *) CUDA_CACHE_PATH=$PWD/$folder/driver-cache ;; esac
   export CUDA_CACHE_PATH
 fi
+$is_rehearsal || read_predictions "$card"
 write_head
 write_machine
 climb_ladder
@@ -272,6 +285,7 @@ if ! $only_ladder && ! $is_rehearsal; then # most of them need the assembler, no
   run_tests gpu_gpu_tests 30 '*'
   run_tests sparse_gpu_tests 60 '*'
   run_tests apps_gpu_tests 30 '*'
+  run_profiled_benchmarks
 fi
 write_end
 if $failed; then fail "something failed; $folder/summary.md says what"; fi

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -180,7 +181,8 @@ class GpuReportTest(unittest.TestCase):
         rows = [line.split(" | ") for line in (self.folder / "summary.md").read_text().splitlines()]
         row, = [r for r in rows if r[:2] == ["| shared", "ladder.reverse_by_shared"]]
         self.assertEqual(row[10], "0.5")  # 2 * 64 KiB in 250 us
-        self.assertRegex(row[11], r"^\d+ \|$")
+        self.assertRegex(row[11], r"^\d+$")
+        self.assertEqual(row[12:], ["-", "- |"])  # a card that nothing is predicted for
 
     def test_the_ladder_on_the_emulated_gpu_names_what_is_planted_and_goes_on(self):
         done = report("--bin", BIN, "--device", "simt", "--only-ladder", "--rung-seconds", "60", str(self.folder),
@@ -245,6 +247,50 @@ class GpuReportTest(unittest.TestCase):
         self.assertIn("--tool memcheck", (folder / "sanitizer" / "memcheck.txt").read_text())
         self.assertIn("out of memory", (folder / "bench.log").read_text())
         self.assertIn("compute capability 9.0", (folder / "machine.txt").read_text())
+
+    # A kernel, a recording of two, and one that nothing is predicted of: in a table of their own, which a card's name chooses.
+    def test_measured_stands_beside_predicted_for_a_card_that_is_known(self):
+        head = "what\tname\tunit\tunits\tH100\tH200\tbound\n"
+        predicted = head + ("launch\tgpu.a\tall: leaf\t9\t99.0\t99.0\tmemory\n"
+                            "kernel\tgpu.a\tus\t64\t100.0\t80.5\t-\nkernel\tmpm.b\tus\t8\t9.5\t4.0\t-\n"
+                            "row\tgpu/full\tGB/s\t-\t2000\t2500\t-\nrow\tgpu/mpm\tparticle-steps/s\t-\t4.8e+09\t6.4e+09\t-\n")
+        profile = ("kernel\tlaunches\ttotal_us\tleast_us\tmost_us\tregisters\tstack_bytes\tshared_bytes\t"
+                   "blocks_per_multiprocessor\toccupancy_percent\tbytes\n"
+                   "gpu.a\t2\t250.0\t120.0\t130.0\t64\t0\t9600\t8\t50\t0\n"
+                   "a recording of 2 launches (gpu.a, mpm.b)\t1\t219.0\t219.0\t219.0\t0\t0\t0\t0\t0\t0\n"
+                   "a recording of 2 launches (gpu.a, mpm.c)\t1\t9.0\t9.0\t9.0\t0\t0\t0\t0\t0\t0\n"
+                   "mpm.c\t1\t9.0\t9.0\t9.0\t64\t0\t0\t8\t50\t0\n")
+        rows = ('[\n  {"name": "gpu/full", "ours": 1500.5, "peer": null, "unit": "GB/s"},\n'
+                '  {"name": "gpu/mpm", "ours": 3.6e+09, "peer": null, "unit": "particle-steps/s"},\n'
+                '  {"name": "gpu/other", "ours": 1, "peer": null, "unit": "us"}\n]\n')
+        scripts, programs = self.root / "scripts", self.root / "bin"
+        shutil.copytree(pathlib.Path(SCRIPT).parent / "gpu_report", scripts / "gpu_report")
+        shutil.copy(SCRIPT, scripts)
+        (scripts / "gpu_report" / "predicted.tsv").write_text(predicted)
+        programs.mkdir()
+        (programs / "coppice").write_text('#!/bin/bash\n[ "$2" != --device ] || echo "cuda: $CARD, compute capability 9.0"\n')
+        (programs / "coppice-bench").write_text(f"""#!/bin/bash
+for word; do [ "$last" != --json ] || printf %s '{rows}' >"$word"; last=$word; done
+[ -z "$COPPICE_GPU_PROFILE" ] || printf %s '{profile}' >"$COPPICE_GPU_PROFILE/kernels.tsv"
+""")
+        for program in programs.iterdir():
+            program.chmod(0o755)
+        for card, a, both, full, mpm in (("NVIDIA H100 80GB HBM3", "100.0 | 1.25", "109.5 | 2.00", "2000 | 0.75", "4.8e+09 | 0.75"),
+                                         ("NVIDIA H200", "80.5 | 1.55", "84.5 | 2.59", "2500 | 0.60", "6.4e+09 | 0.56"),
+                                         ("NVIDIA H100 PCIe", "- | -", "- | -", None, None), ("NVIDIA GH200 480GB", "- | -", "- | -", None, None)):
+            with self.subTest(card=card):
+                folder = self.root / card.replace(" ", "-")
+                done = subprocess.run(["bash", scripts / "gpu_report.sh", "--bin", programs, folder], capture_output=True, text=True,
+                                      env=dict(os.environ, CARD=card, CUDA_HOME="/nowhere"), check=False, timeout=60)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                summary = (folder / "summary.md").read_text()
+                self.assertIn(f"| bench | gpu.a | 2 | 125.0 | 120.0 to 130.0 | 64 | 0 | 9600 | 8 | 50 | - | - | {a} |\n", summary)
+                self.assertRegex(summary, rf"\| a recording of 2 launches \(gpu.a, mpm.b\) .* \| {re.escape(both)} \|\n")
+                self.assertRegex(summary, r"\| a recording of 2 launches \(gpu.a, mpm.c\) .* \| - \| - \|\n")
+                self.assertRegex(summary, r"\| mpm.c .* \| - \| - \|\n")
+                found = re.findall(r"^\| (gpu/\w+) \| (.*) \|$", summary, re.MULTILINE)
+                wanted = [("gpu/full", f"GB/s | 1500.5 | {full}"), ("gpu/mpm", f"particle-steps/s | 3.6e+09 | {mpm}")] if full else []
+                self.assertEqual(found, wanted)
 
     def test_an_interrupted_report_ends_its_children_and_says_where_it_was(self):
         words = ["bash", SCRIPT, "--bin", BIN, "--device", "fake", "--rung-seconds", "200", str(self.folder)]

@@ -118,21 +118,33 @@ def reverse_order(blocks):
 
 
 def dominators(blocks, order):
-    """{block: those that every way to it passes}."""
+    """{block: the next above it that every way to it passes} (Cooper, Harvey and Kennedy), and {block: those before it}."""
     before = collections.defaultdict(list)
     for n in order:
         for following in blocks[n].next:
             before[following].append(n)
-    everything = set(order)
-    found = {n: {0} if n == 0 else everything for n in order}
+    rank = {n: at for at, n in enumerate(order)}
+    above = {order[0]: order[0]}
+
+    def meet(a, b):
+        while a != b:
+            while rank[a] > rank[b]:
+                a = above[a]
+            while rank[b] > rank[a]:
+                b = above[b]
+        return a
+
     changed = True
     while changed:
         changed = False
         for n in order[1:]:
-            new = set.intersection(*(found[b] for b in before[n])) | {n}
-            if new != found[n]:
-                found[n], changed = new, True
-    return found, before
+            known = [b for b in before[n] if b in above]
+            new = known[0]
+            for other in known[1:]:
+                new = meet(new, other)
+            if above.get(n) != new:
+                above[n], changed = new, True
+    return above, before
 
 
 class Loop:
@@ -154,12 +166,18 @@ def loops_of(blocks):
     above, before = dominators(blocks, order)
     bodies, closing = {}, {}
     rank = {n: at for at, n in enumerate(order)}
+
+    def is_above(header, n):
+        while rank[n] > rank[header]:
+            n = above[n]
+        return n == header
+
     for n in order:
         for header in blocks[n].next:
-            if header not in above[n]:
-                if rank[header] <= rank[n]:
-                    raise Unexpected("a loop that is entered at two places")
+            if rank[header] > rank[n]:
                 continue
+            if not is_above(header, n):
+                raise Unexpected("a loop that is entered at two places")
             body, stack = bodies.setdefault(header, {header}), [n]
             while stack:
                 block = stack.pop()
@@ -264,13 +282,22 @@ class Waiting:
             self.ready["P", p] = ready
 
 
-class Costs:
-    """What turns of loops cost. `turns` gives how often each inner loop turns for one turn of the loop around it."""
+class Graph:
+    """A kernel's blocks and loops, which are the same for all cases."""
 
-    def __init__(self, lines, functions, lines_and_sectors, memory_latency, rarely=()):
-        self.blocks, self.functions, self.rarely = blocks_of(lines), functions, rarely
+    def __init__(self, text):
+        lines, self.functions = parse(text)
+        self.blocks = blocks_of(lines)
         self.whole = loops_of(self.blocks)
         self.headers = {loop.header for loop in self.whole.walk() if loop is not self.whole}
+
+
+class Costs:
+    """What turns of loops cost. `lines_and_sectors` and `memory_latency` are asked of lines that access global memory; blocks with
+    instructions `rarely` run are passed where there is a way around them."""
+
+    def __init__(self, graph, lines_and_sectors, memory_latency, rarely=()):
+        self.graph, self.blocks, self.whole, self.rarely = graph, graph.blocks, graph.whole, rarely
         self.lines_and_sectors, self.memory_latency = lines_and_sectors, memory_latency
 
     def latency_of(self, line):
@@ -288,13 +315,13 @@ class Costs:
         for line in self.blocks[n].lines:
             total += cost_of(line, self.lines_and_sectors)
             if base(line.instruction) == "CALL":
-                called = next((body for name, body in self.functions.items() if name in line.instruction.operands), [])
+                called = next((body for name, body in self.graph.functions.items() if name in line.instruction.operands), [])
                 for inner in called:
                     total += cost_of(inner, self.lines_and_sectors)
         return total
 
     def turn(self, loop, turns):
-        """(cost, waiting) of one turn: the longest way from the loop's header to a branch back, or of the whole to its end."""
+        """(cost, waiting) of one turn, `turns(inner loop)` being how often that turns for it: the longest way from the loop's header to a branch back, or of the whole to its end."""
         inner_of, costs, waits = {}, {}, {}
         for inner in loop.inner:
             cost, wait = self.turn(inner, turns)
@@ -333,7 +360,7 @@ class Costs:
     def longest(self, first, following, ends, costs):
         def weight(n):
             # A slow way is taken only where there is no other.
-            return costs[n]["issue"] - (1e9 if n not in self.headers and self.is_avoided(n) else 0)
+            return costs[n]["issue"] - (1e9 if n not in self.graph.headers and self.is_avoided(n) else 0)
 
         best = {}
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """What the GPU benchmark's kernels should cost on an H100 and an H200, from their machine code for sm_90.
 
-    cost_model.py SOURCE BUILD PTXAS [--write] [--keep FOLDER] [--table]
+    cost_model.py SOURCE BUILD PTXAS [--write] [--keep FOLDER] [--table] [--blocks KERNEL=N]...
 
 Records the PTX of the benchmark's kernels (coppice-bench on the emulated GPU, and a test of the Poisson solver), has ptxas assemble
 it as a GPU's driver would, reads the loops of the machine code (code_loops.py) and counts by the descriptions of kernel_costs.py.
 Compares the prediction with scripts/gpu_report/predicted.tsv, and fails where a number there is more than a tenth off, or where the
 code is not what its description says. --write writes that file instead, --table also prints docs/nvptx.md's tables. --keep leaves
-the PTX in a folder, and takes it from there when it is there already. Without ptxas, nvdisasm or the benchmark the exit code is 77:
+the PTX in a folder, and takes it from there when it is there already. --blocks has a kernel assembled for so many thread blocks to a
+multiprocessor, to see what that would change. Without ptxas, nvdisasm or the benchmark the exit code is 77:
 skipped, with the reason. Needs no GPU.
 
 The model: a launch takes
@@ -32,7 +33,7 @@ import tempfile
 
 import code_loops
 import machine_code
-from kernel_costs import KERNELS, OF_LEAF, ROWS
+from kernel_costs import KERNELS, ROWS
 
 SKIPPED = 77
 
@@ -47,9 +48,13 @@ L2_BYTES_PER_CLOCK = 5120  # of the whole GPU, nominal; measurements get two thi
 L2_BYTES = 50e6
 # Cycles until a load's value is there (Luo et al., arXiv 2402.13499: H100, unloaded).
 L2_LATENCY, DRAM_LATENCY = 262, 479
+# An atomic operation of a warp on a counter that all warps raise, one after the other: gpu.activate_blocks' shortest launch on an
+# H100, 45.3 us for 8,192 of them (docs/gpu, h100-after).
+COUNTER_S = 4.9e-9
+HOST_WAIT_S = 10e-6  # the host waits for the device and gives it the next work (docs/benchmarks.md)
 LAUNCH_S = 2.8e-6  # a fifth of the shortest step of five launches that did nothing else on an H100 (docs/gpu, h100-after, rung mpm)
 THREADS, WARPS = 128, 4  # of a thread block (gpu/launch_block.h)
-BLOCKS_TRIED = (12, 1, 8, 6, 4, 3)  # a multiprocessor (gpu/cuda/cuda_code.cc)
+MOST_TRIED, BETWEEN_TRIED = 12, (8, 6, 4, 3)  # thread blocks of a multiprocessor, and 1 (gpu/cuda/cuda_code.cc)
 
 # The device's own copy, bytes read and written a second, measured (docs/performance.md).
 Card = collections.namedtuple("Card", "name copy_bytes_per_s")
@@ -76,10 +81,11 @@ class Source:
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
 
-Assembled = collections.namedtuple("Assembled", "registers stack lines functions blocks")
+Assembled = collections.namedtuple("Assembled", "registers stack code")
 
 
 def assemble(ptxas, nvdisasm, text, blocks):
+    """A kernel's PTX for so many thread blocks to a multiprocessor."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "kernel.ptx"
         path.write_text(re.sub(r"^\.minnctapersm \d+", f".minnctapersm {blocks}", text, flags=re.MULTILINE), encoding="utf-8")
@@ -88,24 +94,26 @@ def assemble(ptxas, nvdisasm, text, blocks):
         words = done.stdout + done.stderr
         if done.returncode != 0:
             raise code_loops.Unexpected(f"ptxas: {words.strip()}")
-        code = subprocess.run([nvdisasm, "-g", "-c", cubin], capture_output=True, text=True, check=True).stdout
+        code = subprocess.run([nvdisasm, "-g", "-c", cubin], capture_output=True, text=True, check=True).stdout if nvdisasm else ""
     stack = max((int(n) for n in re.findall(r"(\d+) bytes stack frame", words)), default=0)
-    lines, functions = code_loops.parse(code)
-    return Assembled(int(re.search(r"Used (\d+) registers", words)[1]), stack, lines, functions, blocks)
+    return Assembled(int(re.search(r"Used (\d+) registers", words)[1]), stack, code)
 
 
-def assemble_as_driver(ptxas, nvdisasm, text):
-    """The variant that gpu/cuda/cuda_code.cc chooses: the most thread blocks with the least stack."""
-    made = {}
+def blocks_chosen(ptxas, text):
+    """What gpu/cuda/cuda_code.cc takes: the most thread blocks with the least stack. More registers need no more stack, so that
+    not all have to be tried."""
+    stacks = {}
 
     def stack(blocks):
-        made[blocks] = assemble(ptxas, nvdisasm, text, blocks)
-        return made[blocks].stack
+        if blocks not in stacks:
+            stacks[blocks] = assemble(ptxas, None, text, blocks).stack
+        return stacks[blocks]
 
-    first, least, *others = BLOCKS_TRIED
-    if stack(first) == 0 or stack(least) >= made[first].stack:
-        return made[first]
-    return made[next((n for n in others if stack(n) <= made[least].stack), least)]
+    if stack(MOST_TRIED) == 0 or stack(1) >= stack(MOST_TRIED):
+        return MOST_TRIED
+    if stack(BETWEEN_TRIED[-1]) > stack(1):
+        return 1
+    return next(blocks for blocks in BETWEEN_TRIED if stack(blocks) <= stack(1))
 
 
 def blocks_per_multiprocessor(registers, shared):
@@ -118,12 +126,12 @@ def blocks_per_multiprocessor(registers, shared):
 class Counted:
     """One kernel's code, and what a unit of one case costs."""
 
-    def __init__(self, kernel, case, code, shared, source):
+    def __init__(self, kernel, case, code, graph, shared, source):
         self.kernel, self.case, self.code, self.source = kernel, case, code, source
         self.blocks = blocks_per_multiprocessor(code.registers, shared)
         bytes_of_all = kernel.dram_bytes(case.numbers) * case.units
         self.latency = DRAM_LATENCY if bytes_of_all > L2_BYTES else L2_LATENCY
-        self.costs = code_loops.Costs(code.lines, code.functions, self.touched, self.load_latency, kernel.rarely)
+        self.costs = code_loops.Costs(graph, self.touched, self.load_latency, kernel.rarely)
         self.turns = self.match()
         unit = self.unit_loop()
         self.cost, self.waiting = self.costs.turn(unit, self.turns.get)
@@ -208,6 +216,7 @@ class Counted:
             "issue": self.cost["issue"] * warps / (SCHEDULERS * per_s),
             "FP64": self.cost["fp64"] * warps / (2 * per_s),
             "MUFU": self.cost["mufu"] * warps * 2 / (SCHEDULERS * per_s),
+            "one counter": self.kernel.counters * self.case.units * COUNTER_S,
         }
 
     def waiting_s(self):
@@ -240,26 +249,28 @@ def record(build, folder):
         return "".join(pool.map(run, commands))
 
 
-def count(kernel, texts, ptxas, nvdisasm, source):
+def count(kernel, texts, tools, source, forced):
     """Of each case: the first specialization that the description is of, the longest first."""
     why = "no PTX was recorded"
+    ptxas, nvdisasm = tools
     for text in sorted(texts, key=lambda text: (-len(text), text)):
         shared = int(re.match(r"// .*: (\d+) bytes of shared memory", text)[1])
         try:
-            code = assemble_as_driver(ptxas, nvdisasm, text)
-            return [Counted(kernel, case, code, shared, source) for case in kernel.cases], ""
+            code = assemble(ptxas, nvdisasm, text, forced.get(kernel.name) or blocks_chosen(ptxas, text))
+            graph = code_loops.Graph(code.code)
+            return [Counted(kernel, case, code, graph, shared, source) for case in kernel.cases], ""
         except code_loops.Unexpected as error:
             why = str(error)
     return [], f"{kernel.name} ({kernel.cases[0].name}): {why}"
 
 
-def count_all(folder, ptxas, nvdisasm):
+def count_all(folder, tools, forced):
     texts = collections.defaultdict(list)
     for path in sorted(folder.glob("*-sm_90.ptx")):
         texts[path.name.split("-")[0]].append(path.read_text(encoding="utf-8"))
     source = Source()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda kernel: count(kernel, texts[kernel.name], ptxas, nvdisasm, source), KERNELS))
+        results = list(pool.map(lambda kernel: count(kernel, texts[kernel.name], tools, source, forced), KERNELS))
     return [counted for found, _ in results for counted in found], [why for _, why in results if why]
 
 
@@ -277,7 +288,7 @@ def rows_of(counted):
         values = []
         for card in CARDS:
             seconds = launch_seconds(counted, card)
-            total = sum(seconds[name, case] * n for name, case, n in row.launches) + row.more_launches * LAUNCH_S
+            total = sum(seconds[name, case] * n for name, case, n in row.launches) + row.more_launches * LAUNCH_S + row.waits * HOST_WAIT_S
             values.append(row.value(total))
         found.append((row.name, row.unit, values))
     return found
@@ -285,7 +296,7 @@ def rows_of(counted):
 
 def lines_of(counted):
     """predicted.tsv: per launch of a case, the mean of the benchmark's launches of a kernel, and rows."""
-    lines = ["what\tname\tunit\tunits\tH100\tH200\tbound"]
+    lines = ["what\tname\tunit\tunits\tH100\tH200\tbound on an H100"]
     for c in counted:
         us = [1e6 * c.seconds(card) for card in CARDS]
         lines.append(f"launch\t{c.kernel.name}\t{c.case.name}: {c.kernel.unit}\t{c.case.units:.0f}\t{us[0]:.1f}\t{us[1]:.1f}\t{c.bound(CARDS[0])}")
@@ -340,6 +351,7 @@ def main():
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--keep", type=pathlib.Path)
+    parser.add_argument("--blocks", action="append", default=[], metavar="KERNEL=N")
     options = parser.parse_args()
     if not os.access(options.ptxas, os.X_OK):
         print("skipped: CMake found no ptxas (of a CUDA toolkit; on PATH, in $CUDA_HOME or in $CUDA_PATH)")
@@ -357,7 +369,8 @@ def main():
         if wrong:
             print(f"WRONG: {wrong}")
             return 1
-        counted, wrong = count_all(folder, options.ptxas, nvdisasm)
+        forced = {name: int(n) for name, n in (words.split("=") for words in options.blocks)}
+        counted, wrong = count_all(folder, (options.ptxas, nvdisasm), forced)
     if options.table:
         print_table(counted)
     if not wrong:
