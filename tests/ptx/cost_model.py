@@ -15,7 +15,7 @@ The model: a launch takes
 
     overhead + max over resources (work / throughput) + waiting,
 
-each resource as if all multiprocessors were busy to the end. Waiting is what one warp stalls by itself for its unit, in order and
+the last two longer by what some multiprocessors have more to do than others. Waiting is what one warp stalls by itself for its unit, in order and
 alone, times the units that a resident warp does one after the other. A closed queue with so many customers is at least as fast as
 this sum, and at most as fast as the larger of both: everybody stands in the longest queue at once here.
 """
@@ -47,7 +47,7 @@ LINE_BYTES_PER_CLOCK = 128  # of a multiprocessor's shared memory and L1
 L2_BYTES_PER_CLOCK = 5120  # of the whole GPU, nominal; measurements get two thirds of it
 L2_BYTES = 50e6
 # Cycles until a load's value is there (Luo et al., arXiv 2402.13499: H100, unloaded).
-L2_LATENCY, DRAM_LATENCY = 262, 479
+L1_LATENCY, L2_LATENCY, DRAM_LATENCY = 41, 262, 479
 # An atomic operation of a warp on a counter that all warps raise, one after the other: gpu.activate_blocks' shortest launch on an
 # H100, 45.3 us for 8,192 of them (docs/gpu, h100-after).
 COUNTER_S = 4.9e-9
@@ -132,8 +132,9 @@ class Counted:
         bytes_of_all = kernel.dram_bytes(case.numbers) * case.units
         self.latency = DRAM_LATENCY if bytes_of_all > L2_BYTES else L2_LATENCY
         self.costs = code_loops.Costs(graph, self.touched, self.load_latency, kernel.rarely)
-        self.turns = self.match()
         unit = self.unit_loop()
+        self.again = {id(line) for loop in unit.inner for block in loop.body for line in graph.blocks[block].lines}
+        self.turns = self.match(unit)
         self.cost, self.waiting = self.costs.turn(unit, self.turns.get)
         if kernel.of:
             kind = "stores" if kernel.of == "STG" else "loads"
@@ -155,7 +156,11 @@ class Counted:
         return (1, 1) if self.is_same_for_all(line) else None
 
     def load_latency(self, line):
-        return L2_LATENCY if self.is_same_for_all(line) else self.latency
+        """What all threads read alike is in L2, and in L1 where a loop inside of the unit's reads it again."""
+        if not self.is_same_for_all(line):
+            return self.latency
+        is_again = id(line) in self.again and "STRONG" not in line.instruction.operation
+        return L1_LATENCY if is_again else L2_LATENCY
 
     def closing_text(self, loop):
         return self.source.line(*loop.place)
@@ -173,9 +178,9 @@ class Counted:
                     return True
         return False
 
-    def match(self):
+    def match(self, unit):
         """{loop: how often it turns} of all loops inside of the unit's."""
-        left = [loop for loop in self.unit_loop().walk()][1:]
+        left = list(unit.walk())[1:]
         turns = {}
         rules = [rule(self.case.name) if inspect.isfunction(rule) else rule for rule in self.kernel.turns]
         for rule in rules:
@@ -207,10 +212,11 @@ class Counted:
 
     def resources(self, card):
         """Seconds that each resource is busy, of one launch."""
-        warps = self.case.units * self.kernel.warps
+        units = self.case.units * self.uneven()
+        warps = units * self.kernel.warps
         per_s = SMS * CLOCK_HZ
         return {
-            "memory": self.kernel.dram_bytes(self.case.numbers) * self.case.units / card.copy_bytes_per_s,
+            "memory": self.kernel.dram_bytes(self.case.numbers) * units / card.copy_bytes_per_s,
             "L2": 32 * self.cost["sectors"] * warps / (L2_BYTES_PER_CLOCK * CLOCK_HZ),
             "shared and L1": (self.cost["shared"] + self.cost["lines"]) * warps / per_s,
             "issue": self.cost["issue"] * warps / (SCHEDULERS * per_s),
@@ -219,10 +225,17 @@ class Counted:
             "one counter": self.kernel.counters * self.case.units * COUNTER_S,
         }
 
+    def rounds(self):
+        """How many units those that are resident do one after the other, in the mean."""
+        per_block = WARPS if self.kernel.warps == 1 else 1
+        return self.case.units / (SMS * self.blocks * per_block)
+
     def waiting_s(self):
-        resident = SMS * self.blocks * (WARPS // (self.kernel.warps if self.kernel.warps == 1 else WARPS))
-        in_turn = max(1.0, self.case.units / resident)
-        return in_turn * self.waiting / CLOCK_HZ if self.case.units else 0
+        return math.ceil(self.rounds()) * self.waiting / CLOCK_HZ
+
+    def uneven(self):
+        """Units are dealt out in turn: some multiprocessors have more, and the launch ends with them."""
+        return math.ceil(self.rounds()) / self.rounds() if self.rounds() > 1 else 1.0
 
     def seconds(self, card):
         return LAUNCH_S + max(self.resources(card).values()) + self.waiting_s()

@@ -40,8 +40,8 @@ class Texts:
         return SOURCE.get(number, "") if file == "/code/k.cc" else ""
 
 
-def counted(turns, loop="for each item", **more):
-    kernel = Kernel("k", "32 items", loop, "", 1, lambda n: 256, turns, [Case("all", 1000)], **more)
+def counted(turns, loop="for each item", units=1000):
+    kernel = Kernel("k", "32 items", loop, "", 1, lambda n: 256, turns, [Case("all", units)])
     code = cost_model.Assembled(32, 0, NEST)
     return cost_model.Counted(kernel, kernel.cases[0], code, code_loops.Graph(NEST), 0, Texts())
 
@@ -99,6 +99,10 @@ class Model(unittest.TestCase):
         self.assertAlmostEqual(parts["memory"], 256 * 1000 / CARD.copy_bytes_per_s)
         self.assertAlmostEqual(c.seconds(CARD), cost_model.LAUNCH_S + max(parts.values()) + c.waiting_s())
         self.assertAlmostEqual(c.waiting_s(), c.waiting / cost_model.CLOCK_HZ)  # all are resident at once
+        resident = 132 * 16 * 4
+        many = counted([Turns("for each slot", 3)], units=1.5 * resident)
+        self.assertAlmostEqual(many.waiting_s(), 2 * many.waiting / cost_model.CLOCK_HZ)
+        self.assertAlmostEqual(many.uneven(), 2 / 1.5)
 
     def test_a_tenth_off_is_seen(self):
         head = "what\tname\tunit\tunits\tH100\tH200\tbound"
