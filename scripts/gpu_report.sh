@@ -281,11 +281,11 @@ if ! $only_ladder; then
   run_benchmarks
   run_sanitizers
 fi
-if ! $only_ladder && ! $is_rehearsal; then # most of them need the assembler, not the GPU: they take what time is left
+if ! $only_ladder && ! $is_rehearsal; then # most tests here need the assembler, not the GPU: they take what time is left
+  run_profiled_benchmarks
   run_tests gpu_gpu_tests 30 '*'
   run_tests sparse_gpu_tests 60 '*'
   run_tests apps_gpu_tests 30 '*'
-  run_profiled_benchmarks
 fi
 write_end
 if $failed; then fail "something failed; $folder/summary.md says what"; fi
