@@ -321,7 +321,8 @@ class Costs:
         return total
 
     def turn(self, loop, turns):
-        """(cost, waiting) of one turn, `turns(inner loop)` being how often that turns for it: the longest way from the loop's header to a branch back, or of the whole to its end."""
+        """(cost, waiting) of one turn: the longest way from the loop's header to a branch back, or of the whole to its end.
+        `turns(inner loop)` says how often that turns meanwhile."""
         inner_of, costs, waits = {}, {}, {}
         for inner in loop.inner:
             cost, wait = self.turn(inner, turns)

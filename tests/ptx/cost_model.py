@@ -8,16 +8,16 @@ it as a GPU's driver would, reads the loops of the machine code (code_loops.py) 
 Compares the prediction with scripts/gpu_report/predicted.tsv, and fails where a number there is more than a tenth off, or where the
 code is not what its description says. --write writes that file instead, --table also prints docs/nvptx.md's tables. --keep leaves
 the PTX in a folder, and takes it from there when it is there already. --blocks has a kernel assembled for so many thread blocks to a
-multiprocessor, to see what that would change. Without ptxas, nvdisasm or the benchmark the exit code is 77:
-skipped, with the reason. Needs no GPU.
+multiprocessor, to see what that would change. Without ptxas, nvdisasm, libdevice or the benchmark, and where another ptxas than that
+of the file gives other numbers, the exit code is 77: skipped, with the reason. Needs no GPU.
 
 The model: a launch takes
 
     overhead + max over resources (work / throughput) + waiting,
 
-the last two longer by what some multiprocessors have more to do than others. Waiting is what one warp stalls by itself for its unit, in order and
-alone, times the units that a resident warp does one after the other. A closed queue with so many customers is at least as fast as
-this sum, and at most as fast as the larger of both: everybody stands in the longest queue at once here.
+the last two longer by what some multiprocessors have more to do than others. Waiting is what one warp stalls by itself for its unit,
+in order and alone, times the units that a resident warp does one after the other. A closed queue with so many customers takes this
+sum at most, and the larger of both at least: here all of them stand in the longest queue at once.
 """
 import argparse
 import collections
@@ -43,9 +43,7 @@ SMS, CLOCK_HZ = 132, 1980e6  # H100 SXM and H200 alike: docs/gpu's machine.txt, 
 SCHEDULERS = 4  # of a multiprocessor, each issues an instruction a clock to 32 threads (NVIDIA's Hopper whitepaper)
 REGISTERS, MOST_WARPS, MOST_BLOCKS = 65536, 64, 32  # of a multiprocessor (CUDA C++ Programming Guide, compute capability 9.0)
 SHARED_BYTES, RESERVED_BYTES = 233472, 1024  # of a multiprocessor, and of each thread block for the system
-LINE_BYTES_PER_CLOCK = 128  # of a multiprocessor's shared memory and L1
-L2_BYTES_PER_CLOCK = 5120  # of the whole GPU, nominal; measurements get two thirds of it
-L2_BYTES = 50e6
+L2_BYTES_PER_CLOCK, L2_BYTES = 5120, 50e6  # of the whole GPU, nominal
 # Cycles until a load's value is there (Luo et al., arXiv 2402.13499: H100, unloaded).
 L1_LATENCY, L2_LATENCY, DRAM_LATENCY = 41, 262, 479
 # An atomic operation of a warp on a counter that all warps raise, one after the other: gpu.activate_blocks' shortest launch on an
@@ -53,7 +51,7 @@ L1_LATENCY, L2_LATENCY, DRAM_LATENCY = 41, 262, 479
 COUNTER_S = 4.9e-9
 HOST_WAIT_S = 10e-6  # the host waits for the device and gives it the next work (docs/benchmarks.md)
 LAUNCH_S = 2.8e-6  # a fifth of the shortest step of five launches that did nothing else on an H100 (docs/gpu, h100-after, rung mpm)
-THREADS, WARPS = 128, 4  # of a thread block (gpu/launch_block.h)
+WARPS = 4  # of a thread block (gpu/launch_block.h)
 MOST_TRIED, BETWEEN_TRIED = 12, (8, 6, 4, 3)  # thread blocks of a multiprocessor, and 1 (gpu/cuda/cuda_code.cc)
 
 # The device's own copy, bytes read and written a second, measured (docs/performance.md).
@@ -63,7 +61,7 @@ CARDS = [Card("H100", 2953e9), Card("H200", 4160e9)]
 # Loads whose source (file: text) names one of these read the same for all threads of a warp, and what others have read before; but
 # not where it names the other, a particle's or a cell's own.
 SAME_FOR_ALL = re.compile(r"_model\.h:|elements\[|e\.container|neighbours\[|allocators|control|group\.|groups|starts\[|tree->|layout|level|"
-                          r"block\.number|^COPPICE_KERNEL")
+                          r"block\.number")
 OWN = re.compile(r"\bp\[|value_at<|header->")
 
 
@@ -297,22 +295,28 @@ def launch_seconds(counted, card):
 def rows_of(counted):
     """(row, unit, predicted on each card)"""
     found = []
+    of_cards = [launch_seconds(counted, card) for card in CARDS]
     for row in ROWS:
         values = []
-        for card in CARDS:
-            seconds = launch_seconds(counted, card)
+        for seconds in of_cards:
             total = sum(seconds[name, case] * n for name, case, n in row.launches) + row.more_launches * LAUNCH_S + row.waits * HOST_WAIT_S
             values.append(row.value(total))
         found.append((row.name, row.unit, values))
     return found
 
 
-def lines_of(counted):
+def version_of(ptxas):
+    words = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"release (\S+),", words)[1]
+
+
+def lines_of(counted, version):
     """predicted.tsv: per launch of a case, the mean of the benchmark's launches of a kernel, and rows."""
-    lines = ["what\tname\tunit\tunits\tH100\tH200\tbound on an H100"]
+    lines = ["what\tname\tunit\tunits\tH100\tH200\tbound on an H100", f"assembler\tptxas\t{version}\t-\t-\t-\t-"]
     for c in counted:
         us = [1e6 * c.seconds(card) for card in CARDS]
-        lines.append(f"launch\t{c.kernel.name}\t{c.case.name}: {c.kernel.unit}\t{c.case.units:.0f}\t{us[0]:.1f}\t{us[1]:.1f}\t{c.bound(CARDS[0])}")
+        lines.append(f"launch\t{c.kernel.name}\t{c.case.name}: {c.kernel.unit}\t{c.case.units:.0f}\t"
+                     f"{us[0]:.1f}\t{us[1]:.1f}\t{c.bound(CARDS[0])}")
     weights = collections.defaultdict(list)
     for c in counted:
         if c.case.launches:
@@ -342,8 +346,8 @@ def differences(wanted, found):
 
 
 def print_table(counted):
-    print("| kernel | case, unit | registers | blocks/SM | occupancy % | instructions | shared and L1 | sectors | bytes | waiting, cycles | bound by"
-          " | H100, us | H200, us |")
+    print("| kernel | case, unit | registers | blocks/SM | occupancy % | instructions | shared and L1 | sectors | bytes "
+          "| waiting, cycles | bound by | H100, us | H200, us |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for c in counted:
         w = c.kernel.warps
@@ -361,6 +365,7 @@ def main():
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("ptxas")
+    parser.add_argument("--without-libdevice", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--keep", type=pathlib.Path)
@@ -368,6 +373,9 @@ def main():
     options = parser.parse_args()
     if not os.access(options.ptxas, os.X_OK):
         print("skipped: CMake found no ptxas (of a CUDA toolkit; on PATH, in $CUDA_HOME or in $CUDA_PATH)")
+        return SKIPPED
+    if options.without_libdevice:
+        print("skipped: without libdevice there is no PTX of kernels that call math functions")
         return SKIPPED
     if not (options.build / "bin" / "coppice-bench").exists():
         print("skipped: the benchmarks were not built")
@@ -387,7 +395,7 @@ def main():
     if options.table:
         print_table(counted)
     if not wrong:
-        lines = lines_of(counted)
+        lines = lines_of(counted, version_of(options.ptxas))
         file = options.source / "scripts" / "gpu_report" / "predicted.tsv"
         print("\n".join(lines))
         if options.write:
@@ -395,6 +403,10 @@ def main():
         else:
             found = file.read_text(encoding="utf-8").splitlines() if file.exists() else ["no file"]
             wrong = differences(lines, found)
+            if wrong and found[1:2] != lines[1:2]:
+                print("\n".join(wrong))
+                print(f"skipped: the file was made with another ptxas than {lines[1].split()[2]}")
+                return SKIPPED
     for words in wrong:
         print(f"WRONG: {words}")
     return 1 if wrong else 0

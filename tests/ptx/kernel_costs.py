@@ -35,7 +35,7 @@ COLLIDERS = Turns("c < a.control->n_colliders", 0)
 def mpm_case(name, cells, first, launches, per_cell=8):
     homes, active = 1, 1
     for n, begin in zip(cells, first):
-        low, high = begin + 4 - 2, int(begin + 4 + n - 2)  # the nodes before the first and the last particle's stencil, from the grid's
+        low, high = begin + 4 - 2, int(begin + 4 + n - 2)  # the nodes before the first and the last particle's stencil
         blocks = high // 4 - low // 4 + 1
         homes, active = homes * blocks, active * (blocks + 1)
     particles = per_cell * math.prod(cells)
@@ -169,5 +169,6 @@ ROWS = [
          ("runtime_collection.count_version", ONE, 2)], 2, 2, lambda s: 1e9 * s / 262144),
     # And the change of one block, in a dozen launches with two waits, and the scan of the slots' counts.
     Row("list", "us", [("loop_lists.count_slots", "list", 1), ("loop_lists.write_elements", "list", 1)], 14, 3, lambda s: 1e6 * s),
-    *(Row(case.name, "particle-steps/s", step_of(case), 0, 0, lambda s, n=case.numbers["particles"]: n / s) for case in (FLUID, CUBE, TAICHI)),
+    *(Row(case.name, "particle-steps/s", step_of(case), 0, 0, lambda s, n=case.numbers["particles"]: n / s)
+      for case in (FLUID, CUBE, TAICHI)),
 ]
