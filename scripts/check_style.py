@@ -4,7 +4,7 @@
     scripts/check_style.py [ROOT]       prints `file:line: what is wrong`, one a line; exit code 1 when there is any
     scripts/check_style.py --device-clean [ROOT]    lists the device-clean headers instead
 
-Also checked: who may include LLVM, CUDA, OpenGL, TBB, Thrust and OpenVDB; that device-clean headers and kernel files
+Also checked: who may include LLVM, CUDA, OpenGL, TBB, MPI, Thrust and OpenVDB; that device-clean headers and kernel files
 include nothing of the host; that every header has `#pragma once`, every source includes its own header first (which
 shows that the header compiles alone), every quoted path exists, and no headers include each other in a circle;
 that some parts do not know of others (KEPT_APART), that coppice/ holds includes only, and that comments end in time (WIDTH)
@@ -29,6 +29,7 @@ RESTRICTED = [
     ("OpenGL", r"(EGL|GL|GLES\d?|KHR)/", r"apps/(render|viewer)/", "apps/render/ and apps/viewer/"),
     ("window and GUI", r"(GLFW/|imgui|X11/)", r"apps/viewer/", "apps/viewer/"),
     ("TBB", r"(tbb|oneapi)/", r"(gpu|executor|apps|benchmarks/peers)/", "gpu/, executor/, apps/ and benchmarks/peers/"),
+    ("MPI", r"mpi(\.h|cxx\.h|/)", r"(executor/)?remote/mpi/|benchmarks/remote_ranks", "executor/remote/mpi/ and benchmarks/remote_ranks*"),
     ("Thrust and CUB", r"(thrust|cub)/", r"gpu/", "gpu/"),
     ("OpenVDB", r"(openvdb|nanovdb)/", r"((apps/output|sparse)/vdb|benchmarks/peers)/", "apps/output/vdb/ and benchmarks/peers/"),
 ]

@@ -37,6 +37,8 @@ build  libopenvdb-dev          writes .vdb volumes
 build  libboost-iostreams-dev  libopenvdb-dev needs it and does not say so
 build  libglfw3-dev            opens the viewer's window
 build  libimgui-dev            panels in the viewer's window
+build  libopenmpi-dev          remote references between processes
+build  openmpi-bin             starts the ranks of such programs
 build  xz-utils                packs the portable bundle
 test   libgtest-dev            test framework
 test   libgmock-dev            test framework

@@ -1,0 +1,52 @@
+// MPI for as long as an object lives, and programs that start their own ranks.
+//
+//   int main(int argc, char** argv) {
+//     if (!is_mpi_rank()) start_ranks(4, argv);        // the program again, four times, by mpiexec
+//     const MpiSession session;
+//     MpiTransport transport(session.world());         // mpi_transport.h
+#pragma once
+#include <mpi.h>
+
+#include <string>
+
+#include "executor/remote/ids.h"
+
+namespace coppice::executor::remote {
+
+// Initialises MPI, unless the program has, and then finalises it at the end. There is one at a time, on the
+// main thread; it outlives all transports. Where a transport did not end with its peers (mpi_transport.h),
+// MPI is left as it is: MPI_Finalize() would wait for a rank that is dead. The process should end then.
+class MpiSession {
+ public:
+  // MPI is asked for MPI_THREAD_MULTIPLE and may give less, which transports look at. Errors: kUnavailable,
+  // where MPI returns at all: some implementations end the process.
+  MpiSession();
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  MPI_Comm world() const { return MPI_COMM_WORLD; }
+  WorkerId rank() const { return rank_; }
+  WorkerId n_ranks() const { return n_ranks_; }
+
+ private:
+  bool is_ours_ = false;
+  WorkerId rank_ = 0, n_ranks_ = 1;
+};
+
+// Returns whether a launcher (mpirun, mpiexec, srun with PMI) has started this process as a rank. It asks the
+// environment, before MPI is initialised.
+bool is_mpi_rank();
+
+// Becomes `mpiexec -n N` of the same program with the same arguments, on this machine; as many ranks as are
+// wanted run there, whatever the number of cores, and none is bound to a core. Does not return.
+// Errors: kUnavailable, when there is no mpiexec; kInvalidArgument for fewer ranks than one.
+[[noreturn]] void start_ranks(int n_ranks, char** argv);
+
+// Returns MPI's own words for an error of its functions.
+std::string mpi_error_text(int error);
+
+// Throws kUnavailable with `what` and MPI's words, unless `error` is MPI_SUCCESS.
+void check_mpi(int error, const char* what);
+
+}  // namespace coppice::executor::remote
