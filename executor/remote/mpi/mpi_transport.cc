@@ -15,6 +15,8 @@
 namespace coppice::executor::remote {
 namespace {
 
+// Giving way takes longer than asking MPI does.
+constexpr int kPollsPerYield = 8;
 // Tags of the ring's messages.
 constexpr int kWhole = 0, kAnnounced = 1;
 // A large packet's bytes have its number, as a tag: MPI allows at least so many.
@@ -259,6 +261,7 @@ void MpiTransport::wake() {
 void MpiTransport::wait(Time most) {
   check_thread();
   const Time begin = now();
+  int n_polls = 0;
   for (Time pause = kTransferSleep;;) {
     if (is_woken_.load(std::memory_order_relaxed) && is_woken_.exchange(false)) return;
     if (!inbox_.empty()) return;
@@ -268,7 +271,7 @@ void MpiTransport::wait(Time most) {
     if (passed >= most) return;
     if (passed < options_.spin) continue;
     if (passed - options_.spin < options_.yield) {
-      std::this_thread::yield();
+      if (++n_polls % kPollsPerYield == 0) std::this_thread::yield();
       continue;
     }
     const bool is_busy = !sends_->is_empty() || !large_receives_->is_empty();

@@ -34,7 +34,7 @@ void run_kill() {
   wait(sum);
   const auto tells = me.worker.rpc_async<int32_t>(other, me.callee("tell"));
   wait(tells);
-  wait(me.told.value());
+  wait(me.is_told);
   std::printf("rank %u: after %d\n", me.self(), sum.is_error() || tells.is_error() ? -1 : sum.get());
   std::fflush(stdout);
   me.never.set_error(Error(ErrorCode::kCancelled, "the end"));

@@ -80,7 +80,8 @@ class MpiMember {
   IntrusivePtr<Host> host;
   Registry registry;
   Codecs codecs;
-  Promise<int32_t> never = make_promise<int32_t>(), told = make_promise<int32_t>();  // by @tell, once
+  Promise<int32_t> never = make_promise<int32_t>(), told = make_promise<int32_t>();
+  AsyncValueRef<int32_t> is_told = told.value();  // by @tell, once
   Worker worker;
   Hash128 module;
   std::unique_ptr<ProgressThread> progress;
