@@ -44,10 +44,13 @@ GPU_ROWS = ["gpu/" + name for name in (
 VIEWER_ROWS = ["viewer/" + name for name in (
     "packing_water_2d", "points_1M_moving", "points_1M_complete", "points_10M_moving", "points_10M_complete", "volume_pack",
     "volume_upload", "fog_draft", "fog_complete", "surface_draft", "surface_complete", "slices_draft", "slices_complete")]
+REMOTE_ROWS = ["remote/" + way + name for way in ("", "driven_") for name in (
+    "remote_to_here", "rpc_async", "share", "calls", "bytes_1MB")]
+REMOTE_ROWS += ["remote/tcp_" + name for name in ("remote_to_here", "rpc_async", "driven_remote_to_here", "driven_rpc_async")]
 
 
-def run(*words):
-    environment = dict(os.environ, COPPICE_CACHE_DIR=CACHE)
+def run(*words, **more):
+    environment = dict(os.environ, COPPICE_CACHE_DIR=CACHE, **more)
     for name in ("COPPICE_LOG", "COPPICE_PROFILE"):
         environment.pop(name, None)
     return subprocess.run([PROGRAM, *words], env=environment, capture_output=True, text=True, check=False)
@@ -68,6 +71,16 @@ class Bench(unittest.TestCase):
             self.skipTest("this machine has no OpenGL")
         self.check_table_and_json(VIEWER_ROWS, "viewer")
 
+    def test_rows_of_remote_references(self):
+        if "built without MPI" in run("remote", "--tiny").stderr:
+            self.skipTest("the build has no MPI (Debian packages libopenmpi-dev and openmpi-bin)")
+        self.check_table_and_json(REMOTE_ROWS, "remote")
+
+    def test_without_mpiexec_one_line_says_why_there_are_no_rows(self):
+        result = run("remote", "--tiny", PATH="/nowhere")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, "bench: remote: no rows, since .*\\(.*openmpi-bin\\)\n")
+
     def check_table_and_json(self, names, *words):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "rows.json")
@@ -85,7 +98,8 @@ class Bench(unittest.TestCase):
     def check_row(self, row):
         self.assertEqual(set(row), KEYS)
         self.assertGreater(row["ours"], 0)
-        if row["name"].endswith("_shared") or "/packing_" in row["name"]:  # a count and a share, which nothing bounds from below
+        # A count and a share, which nothing bounds from below, and what stands beside bare MPI, its bound.
+        if row["name"].endswith("_shared") or "/packing_" in row["name"] or row["name"].startswith("remote/"):
             self.assertIsNone(row["floor"])
         else:
             self.assertGreater(row["floor"], 0)

@@ -15,6 +15,7 @@ void run_gpu(
 void run_plan(Report& report);         // memory plans, beside the bound and MiniMalloc
 void run_poisson(Report& report);      // the Poisson solver, beside Eigen's and OpenVDB's
 void run_executor(Report& report);     // async values and reference counts
+void run_remote(Report& report);       // remote references over MPI; not unless it is asked for
 void run_viewer_rows(Report& report);  // pictures and packing of the viewer; not unless it is asked for
 
 }  // namespace coppice::bench

@@ -25,17 +25,11 @@ struct Benchmark {
   void (*run)(Report&);
   bool only_by_name = false;
 };
-constexpr Benchmark kBenchmarks[] = {{"mpm", run_mpm},
-                                     {"port", run_port},
-                                     {"lookup", run_lookup},
-                                     {"sparse", run_sparse},
-                                     {"memory", run_memory},
-                                     {"start", run_start},
-                                     {"executor", run_executor},
-                                     {"plan", run_plan},
-                                     {"poisson", run_poisson},
-                                     {"gpu", run_gpu, true},
-                                     {"viewer", run_viewer_rows, true}};
+constexpr Benchmark kBenchmarks[] = {
+    {"mpm", run_mpm},           {"port", run_port},           {"lookup", run_lookup},
+    {"sparse", run_sparse},     {"memory", run_memory},       {"start", run_start},
+    {"executor", run_executor}, {"plan", run_plan},           {"poisson", run_poisson},
+    {"gpu", run_gpu, true},     {"remote", run_remote, true}, {"viewer", run_viewer_rows, true}};
 
 std::string names() {
   std::string text;

@@ -5,11 +5,11 @@
 // `threads`: each rank has its main thread, a progress thread and one of its queue; `driven`: the main thread
 // does it all (executor/remote/driver.h).
 //
-// Rank 0 prints a line for each row: name, the medians of ours and the peer's, the best of both, packets and bytes
-// of ours for each call, bytes of each of the peer's messages; times in microseconds, rates per second.
+// Rank 0 prints a line for each row: name, the medians of ours and the peer's, the best of both, packets and
+// bytes of ours for each call, bytes of each of the peer's messages; times in microseconds, rates per second.
 //
-// The peer is bare MPI: the main threads of the same ranks send messages as long as our packets are on the
-// average, along the same way, in turns with ours. While ours are measured the main threads of the other ranks
+// The peer is bare MPI: the main threads of the same ranks send messages along the same way, as long as our
+// packets are on the average, in turns with ours. While ours are measured the main threads of the other ranks
 // sleep, and while the peer is, our progress threads do.
 #include <fmt/format.h>
 
@@ -47,7 +47,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// What the other ranks are to do for the peer.
+// Tells the other ranks what to do for the peer.
 struct Order {
   enum class What : int { kEcho, kFlow, kRing, kReply, kEnd } what;
   int n, bytes;
@@ -254,10 +254,10 @@ const Case kShare[] = {
      }},
 };
 
+// Rank 0's packets, both ways.
 struct Traffic {
   uint64_t packets = 0, bytes = 0;
 };
-// Packets of all ranks: rank 0 asks, and the others answer while they wait for orders.
 Traffic traffic_of(const Member& me) {
   // The progress thread writes these; it is idle, or a packet off, when they are read.
   const auto& counts = me.transport.counts();

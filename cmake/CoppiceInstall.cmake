@@ -3,10 +3,11 @@
 #     bin/coppice                         the program; it finds its assets and its plugin from where it lies
 #     lib/libcoppice_{core,gpu,executor,sparse,output,viewer,apps}.a  the library, its writers of files, the viewer, and the solver
 #     lib/coppice/libcoppice_{vdb,window}.so   the plugins that write .vdb files and show the viewer's window
+#     lib/libcoppice_mpi.a                remote references over MPI, where the build had one
 #     include/coppice/{coppice,core,gpu,executor,sparse}/   headers; include/coppice is what is put on the include path
 #     lib/cmake/coppice/                  find_package(coppice): the target coppice::coppice, coppice_add_kernels(); with
 #                                         COMPONENTS output viewer solver, which need libpng: coppice::output, coppice::viewer,
-#                                         coppice::solver
+#                                         coppice::solver; and mpi, which needs MPI: coppice::mpi
 #     libexec/coppice/coppice-kernelgen   used by coppice_add_kernels()
 #     share/coppice/{assets,examples}/, share/doc/coppice/
 #
@@ -54,6 +55,17 @@ install(EXPORT coppice_viewer NAMESPACE coppice:: FILE coppiceViewerTargets.cmak
 set_target_properties(coppice_apps PROPERTIES EXPORT_NAME solver)
 install(TARGETS coppice_apps EXPORT coppice_solver ARCHIVE DESTINATION lib)
 install(EXPORT coppice_solver NAMESPACE coppice:: FILE coppiceSolverTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
+
+# Remote references over MPI.
+set(COPPICE_HAS_MPI FALSE)
+if(TARGET coppice_mpi)
+  set(COPPICE_HAS_MPI TRUE)
+  set_target_properties(coppice_mpi PROPERTIES EXPORT_NAME mpi)
+  target_link_libraries(coppice_mpi INTERFACE $<INSTALL_INTERFACE:coppice::coppice>)
+  add_dependencies(coppice coppice_mpi)  # who builds the program can install it
+  install(TARGETS coppice_mpi EXPORT coppice_mpi ARCHIVE DESTINATION lib)
+  install(EXPORT coppice_mpi NAMESPACE coppice:: FILE coppiceMpiTargets.cmake DESTINATION ${COPPICE_CMAKE_DIR})
+endif()
 
 configure_package_config_file(cmake/coppiceConfig.cmake.in ${CMAKE_BINARY_DIR}/cmake/coppiceConfig.cmake
   INSTALL_DESTINATION ${COPPICE_CMAKE_DIR} NO_SET_AND_CHECK_MACRO)

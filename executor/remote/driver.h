@@ -37,8 +37,8 @@ class DrivenQueue final : public WorkQueue {
   void wait_idle() override;
   void shutdown(Shutdown how) override;
 
-  // Runs all that is queued, and what that adds, on the calling thread. Returns whether there was anything. One
-  // thread at a time, and not in a task (checked).
+  // Runs all that is queued, and what that adds, on the calling thread. Returns whether there was anything.
+  // One thread at a time, and not in a task (checked).
   bool run_all();
 
  private:

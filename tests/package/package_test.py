@@ -303,8 +303,25 @@ int main() {
         running.send_signal(signal.SIGTERM)
         self.assertEqual(running.wait(timeout=60), 130)
 
+    def test_ranks_lend_each_other_what_they_keep(self):
+        if not (PREFIX / "lib" / "libcoppice_mpi.a").exists():
+            self.skipTest("the build has no MPI (Debian packages libopenmpi-dev and openmpi-bin)")
+        project = self.copy_of("remote")
+        self.build_whole(project)
+        for n in (1, 3):
+            words = self.run_program(project, "remote", "--ranks", str(n))
+            self.assertEqual(re.findall(r"^rank (\d): \S+, error 0.0e\+00$", words, re.M), [str(r) for r in range(n)], words)
+        done = run([project / "build" / "remote", "--ranks", "2"], env={**self.environment, "PATH": "/nowhere"})
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, r"^remote: .*cannot start mpiexec: .*\n$")
+        # A program that does not ask for it is not linked to MPI.
+        other = self.copy_of("heat")
+        self.build_whole(other)
+        self.assertNotIn("libmpi", run(["ldd", other / "build" / "heat"]).stdout)
+        self.assertIn("libmpi", run(["ldd", project / "build" / "remote"]).stdout)
+
     def test_every_example_is_tested_here(self):
-        self.assertEqual(sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()), ["heat", "mpm88", "stage", "viewer", "wave"])
+        self.assertEqual(sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()), ["heat", "mpm88", "remote", "stage", "viewer", "wave"])
 
     # ---- the guide
 
@@ -318,6 +335,10 @@ int main() {
         for page in (GUIDE, README):
             for name in ("CMakeLists.txt", "heat.kernels.cc", "main.cc"):
                 self.assertEqual(files_in(page)[f"heat/{name}"], (EXAMPLES / "heat" / name).read_text(), (page, name))
+
+    def test_the_program_on_the_page_about_remote_references_is_the_example(self):
+        page = SOURCE / "docs" / "remote.md"
+        self.assertEqual(files_in(page), {"remote/main.cc": (EXAMPLES / "remote" / "main.cc").read_text()})
 
     def test_the_page_about_particles_is_the_example(self):
         files = {name.removeprefix("mpm88/"): code for name, code in files_in(PARTICLES).items()}

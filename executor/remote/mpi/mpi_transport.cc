@@ -15,8 +15,7 @@
 namespace coppice::executor::remote {
 namespace {
 
-// Giving way takes longer than asking MPI does.
-constexpr int kPollsPerYield = 8;
+constexpr int kPollsPerLook = 8;
 // Tags of the ring's messages.
 constexpr int kWhole = 0, kAnnounced = 1;
 // A large packet's bytes have its number, as a tag: MPI allows at least so many.
@@ -234,7 +233,8 @@ void MpiTransport::poll() {
 
 std::optional<Bytes> MpiTransport::receive() {
   check_thread();
-  if (inbox_.empty()) poll();
+  // A wait() has asked MPI just now.
+  if (inbox_.empty() && !std::exchange(is_fresh_, false)) poll();
   if (inbox_.empty()) return std::nullopt;
   Bytes packet = std::move(inbox_.front());
   inbox_.pop_front();
@@ -261,17 +261,19 @@ void MpiTransport::wake() {
 void MpiTransport::wait(Time most) {
   check_thread();
   const Time begin = now();
-  int n_polls = 0;
-  for (Time pause = kTransferSleep;;) {
+  Time passed{0}, pause = kTransferSleep;
+  is_fresh_ = true;
+  for (int n_polls = 1;; ++n_polls) {
+    poll();
     if (is_woken_.load(std::memory_order_relaxed) && is_woken_.exchange(false)) return;
     if (!inbox_.empty()) return;
-    poll();
-    if (!inbox_.empty()) return;
-    const Time passed = now() - begin;
+    // Reading the clock and giving way take about as long as asking MPI does, or longer.
+    if (n_polls % kPollsPerLook != 0 && passed < options_.spin + options_.yield) continue;
+    passed = now() - begin;
     if (passed >= most) return;
     if (passed < options_.spin) continue;
     if (passed - options_.spin < options_.yield) {
-      if (++n_polls % kPollsPerYield == 0) std::this_thread::yield();
+      std::this_thread::yield();
       continue;
     }
     const bool is_busy = !sends_->is_empty() || !large_receives_->is_empty();

@@ -44,7 +44,7 @@ struct MpiTransportOptions {
   // Rank 0's counts for all: the largest packet that is one message, and the length of the parts of a larger
   // one. MPI counts a message's bytes by an int.
   size_t eager_bytes = 16 << 10, part_bytes = 1 << 30;
-  int n_receives = 64;  // of eager_bytes each
+  int n_receives = 16;  // of eager_bytes each
   // A wait's phases. An idle worker takes about a hundredth of a core, and hears of a packet after at most
   // `most_sleep` and what the system adds to a sleep, some 60 us.
   Time spin = std::chrono::microseconds(5), yield = std::chrono::milliseconds(1);
@@ -52,7 +52,7 @@ struct MpiTransportOptions {
   // As many requests may be under way to one rank; what is more is lost, which is how packets to a rank that
   // takes nothing any more end. A channel has no more than 1024 messages under way.
   int most_pending = 4096;
-  Time end_timeout = std::chrono::seconds(10);  // of the destructor's wait for the other ranks
+  Time end_timeout = std::chrono::seconds(60);  // of the destructor: longer than any rank lags behind
   bool drives_on_main_thread = false;
 };
 
@@ -124,6 +124,7 @@ class MpiTransport final : public Transport {
   std::vector<uint32_t> n_large_to_;               // by rank: packets that were announced
   std::vector<uint64_t> n_sent_to_, n_come_from_;  // by rank: messages for the ring, and packets' bytes
   std::deque<Bytes> inbox_;
+  bool is_fresh_ = false;  // the inbox: MPI was asked since receive() found it empty
   Counts counts_;
 
   std::atomic<bool> is_woken_{false}, is_asleep_{false};
