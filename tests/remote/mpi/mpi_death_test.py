@@ -34,6 +34,7 @@ class Death(unittest.TestCase):
             self.assertEqual(lines[4], f"rank {rank}: after 23")
             self.assertIn(f"worker {rank}: the other ranks did not end their transports within 1 s", result.stderr)
 
+    # Seen to hang without the limit of time.
     def test_a_transport_ends_though_others_take_nothing(self):
         result = run("-n", "3", PROGRAM, "stuck")
         for rank in (1, 2):
