@@ -38,7 +38,8 @@ fs::path find_program_file() {
 }  // namespace
 
 const fs::path& program_file() {
-  static const fs::path file = find_program_file();
+  static const fs::path& file =
+      *new fs::path(find_program_file());  // never destroyed: threads may outlive main()
   return file;
 }
 

@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 
 #include "core/error.h"
 #include "core/log.h"
+#include "core/program_file.h"
 #include "executor/remote/mpi/mpi_transport.h"
 
 namespace coppice::executor::remote {
@@ -43,6 +45,9 @@ MpiSession::MpiSession() {
 
 MpiSession::~MpiSession() {
   if (!is_ours_) return;
+  // An error that only this rank has: the others may be waiting for it, and the launcher ends them when this one
+  // ends without a word.
+  if (std::uncaught_exceptions() > n_exceptions_) return;
   if (MpiTransport::n_abandoned() > 0) {
     log_warning("MPI: rank {} does not finalise it, since a transport has not ended with its peers", rank_);
     return;
@@ -67,10 +72,7 @@ void start_ranks(int n_ranks, char** argv) {
   // Bound to a core, a rank's progress thread and its queue's threads would take turns there.
   ::setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
   std::string mpiexec = "mpiexec", option = "-n", number = std::to_string(n_ranks);
-  std::string program = "/proc/self/exe";
-  char path[4096];
-  const ssize_t length = ::readlink(program.c_str(), path, sizeof path);
-  if (length > 0) program.assign(path, static_cast<size_t>(length));
+  std::string program = (program_folder() / program_file().filename()).string();
   std::vector<char*> words{mpiexec.data(), option.data(), number.data(), program.data()};
   for (char** word = argv + 1; *word != nullptr; ++word) words.push_back(*word);
   words.push_back(nullptr);

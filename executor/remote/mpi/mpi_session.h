@@ -7,6 +7,7 @@
 #pragma once
 #include <mpi.h>
 
+#include <exception>
 #include <string>
 
 #include "executor/remote/ids.h"
@@ -15,7 +16,8 @@ namespace coppice::executor::remote {
 
 // Initialises MPI, unless the program has, and then finalises it at the end. There is one at a time, on the
 // main thread; it outlives all transports. Where a transport did not end with its peers (mpi_transport.h),
-// MPI is left as it is: MPI_Finalize() would wait for a rank that is dead. The process should end then.
+// MPI is left as it is: MPI_Finalize() would wait for a rank that is dead. The process should end then. So it is
+// where an exception goes past it, which other ranks do not know of.
 class MpiSession {
  public:
   // MPI is asked for MPI_THREAD_MULTIPLE and may give less, which transports look at. Errors: kUnavailable,
@@ -31,6 +33,7 @@ class MpiSession {
 
  private:
   bool is_ours_ = false;
+  const int n_exceptions_ = std::uncaught_exceptions();
   WorkerId rank_ = 0, n_ranks_ = 1;
 };
 
