@@ -35,37 +35,42 @@ void check_readable(const TreeRef& tree, const FieldId& field) {
 
 ActiveCells<std::byte> detail::wait_active_bytes(const TreeRef& tree, const FieldId& field) {
   check_readable(tree, field);
-  const TreeField& d = tree->layout().field(field.field);
+  tree->wait_sync_over_ranks();
+  return wait_active_of(*tree, field.node, &tree->layout().field(field.field));
+}
+
+ActiveCells<std::byte> detail::wait_active_of(TreeStorage& tree, uint32_t node, const TreeField* field) {
+  const uint64_t value_bytes = field == nullptr ? 0 : field->bytes;
   ActiveCells<std::byte> cells;
-  wait_in_order(tree->stream(), "sparse.read_active", [&](InStream& s) {
-    const LoopList& list = tree->lists().update(s, field.node, false);
+  wait_in_order(tree.stream(), "sparse.read_active", [&](InStream& s) {
+    const LoopList& list = tree.lists().update(s, node, false);
     const uint64_t n = list.items;
     if (n == 0) return;
-    const CoppiceActiveCells from{tree->memory().state(),
-                                  tree->memory().device_layout(field.node),
+    const CoppiceActiveCells from{tree.memory().state(),
+                                  tree.memory().device_layout(node),
                                   list.elements->as<device::LoopElement>(),
-                                  d.offset,
-                                  d.stride,
-                                  static_cast<uint32_t>(d.bytes)};
-    Program& program = tree->programs().in_order(s);
-    const IntrusivePtr<Buffer> starts = tree->device().reserve(4 * n, 4 * n);
+                                  field == nullptr ? 0 : field->offset,
+                                  field == nullptr ? 0 : field->stride,
+                                  static_cast<uint32_t>(value_bytes)};
+    Program& program = tree.programs().in_order(s);
+    const IntrusivePtr<Buffer> starts = tree.device().reserve(4 * n, 4 * n);
     run_now_by(s, 4, program, count_active_of, n, from, starts->as<uint32_t>());
     const uint64_t all =
         primitives::wait_exclusive_scan(s, starts->as<uint32_t>(), starts->as<uint32_t>(), n);
     if (all > UINT32_MAX)
       throw Error(ErrorCode::kOutOfMemory, fmt::format("{}: {} active cells to read, at most 2^32 - 1",
-                                                       tree->layout().path(field.node), all));
+                                                       tree.layout().path(node), all));
     if (all == 0) return;
-    cells.coords.resize(all), cells.values.resize(all * d.bytes);
+    cells.coords.resize(all), cells.values.resize(all * value_bytes);
     const size_t coord_bytes = all * sizeof(cells.coords[0]);
-    const IntrusivePtr<Buffer> coords = tree->device().reserve(coord_bytes, coord_bytes),
-                               values = tree->device().reserve(cells.values.size(), cells.values.size());
+    const IntrusivePtr<Buffer> coords = tree.device().reserve(coord_bytes, coord_bytes),
+                               values = tree.device().reserve(cells.values.size(), cells.values.size());
     run_now_by(s, 4, program, read_active, n, from, starts->as<uint32_t>(), coords->as<int32_t>(),
                values->as<unsigned char>());
     s.wait_copy(cells.coords.data(), coords->data(), coord_bytes);
     s.wait_copy(cells.values.data(), values->data(), cells.values.size());
   });
-  const uint32_t missing = 3 - tree->layout().dims();  // leading axes
+  const uint32_t missing = 3 - tree.layout().dims();  // leading axes
   for (std::array<int32_t, 3>& c : cells.coords) std::rotate(c.begin(), c.begin() + missing, c.end());
   return cells;
 }

@@ -22,12 +22,17 @@ struct ActiveCells {
   std::vector<T> values;
 };
 
+struct TreeField;  // sparse/tree_layout.h
+
 namespace detail {
 ActiveCells<std::byte> wait_active_bytes(const TreeRef& tree, const FieldId& field);
+// Of a node that is no dynamic one; without a field there are no values, and coordinates are all.
+ActiveCells<std::byte> wait_active_of(TreeStorage& tree, uint32_t node, const TreeField* field);
 }  // namespace detail
 
 // Returns all active cells of the field's node, container by container in the order of their coordinates, in
-// each the last axis fastest. Cost: a pass over the containers, and 12 bytes and a value per cell on the way.
+// each the last axis fastest; of a tree over ranks, whose ranks all ask together, those that are this
+// rank's own. Cost: a pass over the containers, and 12 bytes and a value per cell on the way.
 // Throws the error of an earlier launch, if one failed. Errors: kInvalidArgument for a node's topology, a
 // field on a dynamic node, and a temporary that has no values now; kOutOfMemory for more than 2^32 - 1 cells.
 template <class T>

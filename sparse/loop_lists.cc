@@ -11,11 +11,13 @@
 #include "sparse/loop_lists.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "gpu/stream_primitives.h"
 #include "loop_lists.kernels.h"
+#include "runtime_ranks.kernels.h"
 #include "sparse/runtime_launch.h"
 
 namespace coppice {
@@ -245,9 +247,25 @@ void LoopLists::make_list(InStream& s, uint32_t node, LoopList& list) {
     return;
   }
   list.items = w.items.value();
+  if (own_ && node != 0 && layout_.node(node).parent == own_->node) keep_own(s, node, list);
   list.version = list_version(node);
   write_value(s, memory_.list_state(list.number),
               ListState{list.items, list.version, list.neighbour_version});
+}
+
+void LoopLists::keep_own(InStream& s, uint32_t node, LoopList& list) {
+  const uint64_t n = list.items;
+  if (n == 0) return;
+  scratch_.reserve<uint32_t>(s, scratch_.flags, n + 1);
+  uint32_t* const flags = scratch_.flags->as<uint32_t>();
+  run_now(s, program_, flag_own, n, CoppiceOwnPart{own_->begin, own_->end}, memory_.device_layout(node),
+          list.elements->as<LoopElement>(), flags);
+  primitives::exclusive_scan(s, flags, flags, n + 1, nullptr);
+  list.items = wait_read(s, flags + n);
+  scratch_.reserve<LoopElement>(s, scratch_.elements, list.items);
+  run_now(s, program_, ::keep_own, n, flags, list.elements->as<LoopElement>(),
+          scratch_.elements->as<LoopElement>());
+  std::swap(list.elements, scratch_.elements);
 }
 
 void LoopLists::make_neighbours(InStream& s, uint32_t node, LoopList& list) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,13 @@ namespace coppice {
 
 class Program;
 struct Items;  // runtime_launch.h
+
+// Says which part of the curve through a tree's blocks is this rank's own: lists of nodes right below `node`,
+// whose cells are the blocks, have no others (sparse/ranks/tree_cut.h).
+struct OwnPart {
+  uint32_t node = 0;
+  uint64_t begin = 0, end = 0;
+};
 
 // Describes the list that a loop over a node runs through; valid while the topology's version is the
 // tree's. The device has the same numbers in a ListState.
@@ -42,6 +50,8 @@ class LoopLists {
   const std::vector<std::unique_ptr<LoopList>>& all() const { return lists_; }
   // Nobody keeps a list between two launches; each asks for its own at its turn.
   void clear(InStream& s);
+  // Lists that are made from now on are of this part alone. Those of recordings must not be.
+  void set_own_part(const OwnPart& own) { own_ = own; }
 
   // The topology's version, and that of it with the lengths of dynamic nodes' lists.
   uint64_t version(InStream&) const { return version_; }
@@ -72,6 +82,7 @@ class LoopLists {
                       const uint32_t* begins);
   const uint32_t* expand(InStream& s, ListWork& work);
   void make_list(InStream& s, uint32_t node, LoopList& list);
+  void keep_own(InStream& s, uint32_t node, LoopList& list);
   void make_neighbours(InStream& s, uint32_t node, LoopList& list);
   void record_list(InStream& s, LoopList& list, uint32_t node, bool with_neighbours);
   uint64_t most_containers(uint32_t node) const;
@@ -86,6 +97,7 @@ class LoopLists {
   TreeScratch& scratch_;
   Program& program_;
   std::vector<std::unique_ptr<LoopList>> lists_;
+  std::optional<OwnPart> own_;
   uint64_t version_ = 0;
   uint64_t lists_version_ = 0;  // of dynamic nodes' lengths
   // While recording, these are numbers of lists whose buffers were replaced.

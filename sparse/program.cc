@@ -16,6 +16,7 @@
 #include "sparse/bound_launches.h"
 #include "sparse/prepared_launch.h"
 #include "sparse/program_ptx.h"
+#include "sparse/ranks/cut_launch.h"
 #include "sparse/specialization.h"
 #include "sparse/temporary_buffer.h"
 #include "sparse/traced_calls.h"
@@ -132,6 +133,8 @@ Launch Program::prepare_at(const LaunchRequest& r, const KernelVersion* version)
 }
 
 AsyncValueRef<Chain> Program::give(const LaunchRequest& r) {
+  const bool over_ranks = is_over_ranks(r);
+  if (over_ranks && TracedCalls::current() != nullptr) refuse_to_keep(r);
   if (TracedCalls* const traced = TracedCalls::current()) {
     const BoundLaunch launch = [&] {
       const WorkRefusal::Scope lifted(nullptr);  // while it is made ready
@@ -141,11 +144,16 @@ AsyncValueRef<Chain> Program::give(const LaunchRequest& r) {
   }
   refuse_temporaries(r);
   Launch launch = prepare(r);
+  if (over_ranks) {
+    wait_before_launch(r, *launch.uses);
+    note_launch(*launch.uses);
+  }
   note_temporary_fields(*launch.uses, launch.name);
   return device().default_stream().launch(std::move(launch));
 }
 
 BoundLaunch Program::bind_request(const LaunchRequest& given) {
+  if (is_over_ranks(given)) refuse_to_keep(given);
   LaunchRequest r = given;
   note_temporaries(r);
   BoundLaunch bound(state().maker.device(), prepare(r));

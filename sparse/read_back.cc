@@ -107,6 +107,7 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
   }
   const uint64_t cells = count_cells({box.size[0], box.size[1], box.size[2]});
   if (cells == 0) return;
+  tree->wait_sync_over_ranks();
   // Values are read piece by piece: what is on its way to the host takes little memory and stays in the
   // processor's cache.
   const uint64_t piece = std::min(cells, std::max<uint64_t>(1, kPieceBytes / d.bytes));
@@ -120,6 +121,8 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
       s.wait_copy(static_cast<std::byte*>(values) + first * d.bytes, read->data(), n * d.bytes);
     }
   });
+  if (tree->is_over_ranks())
+    tree->cut().wait_complete(field.field, begin, size, static_cast<std::byte*>(values));
 }
 
 std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord) {

@@ -38,7 +38,8 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
 }  // namespace detail
 
 // Returns the values of the cells from `begin` up to, not including, `end`, the last axis fastest.
-// Inactive cells, and those outside the tree, give zeros and stay as they are. Throws the error of an
+// Inactive cells, and those outside the tree, give zeros and stay as they are. Of a tree over ranks all ranks
+// read the same box together, and each gets all of it. Throws the error of an
 // earlier launch, if one failed. Errors: kInvalidArgument at once for a temporary that has no values now.
 template <class T>
 std::vector<T> wait_read(const Field<T>& field, const detail::GivenCoord& begin,

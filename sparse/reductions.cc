@@ -73,8 +73,12 @@ void check_field(Reduction what, const ReducedValues& v) {
   if (v.field.field == kNoField)
     refuse(what, fmt::format("{}: a node's topology has no values", tree.layout().path(v.field.node)));
   // A traced writer has not run; a run of the function looks for itself.
-  if (TracedCalls::current() == nullptr)
+  if (TracedCalls::current() == nullptr) {
+    tree.wait_sync_over_ranks();
     check_has_values(tree, v.field.field, fmt::format("a {}", name_of(what)));
+  } else {
+    tree.refuse_over_ranks(fmt::format("a traced {}", name_of(what)));
+  }
 }
 
 void check_values(Reduction what, const ReducedValues& v) {

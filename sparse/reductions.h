@@ -27,6 +27,9 @@
 // component, and nothing is read back. The others are an Error there that says so. Cost: two launches for
 // each component, some 20 us on the cpu, and reading the values once.
 //
+// Of a tree over ranks all ranks ask together, and each gets the result of its own cells
+// (sparse/ranks/cluster.h joins them).
+//
 // Errors, thrown at once: kInvalidArgument for a field that is none, of two nodes or devices, a temporary
 // field without values, the root; for a place in `out` that its alignment does not divide; kOutOfRange
 // where a buffer is too small when the call is made. Those of launches before arrive with the value.

@@ -30,6 +30,7 @@ struct Unit {
 
 Unit unit_of(const Node& node, const char* tool) {
   node.storage().freeze();
+  node.storage().refuse_over_ranks(tool);
   const TreeLayout& tree = node.storage().layout();
   Unit unit{node.tree(), node.id()};
   if (unit.node == 0)
@@ -183,6 +184,7 @@ AsyncValueRef<uint64_t> start_prune(const Node& node, double tolerance, std::vec
   if (pointer == 0) refuse(fmt::format("prune: there is no pointer node above {}", node.path()));
   check_prune_fields(node, fields, tolerance);
   node.storage().freeze();
+  node.storage().refuse_over_ranks("prune");
   if (fields.empty() && node.storage().layout().node(pointer).zeroes_temporaries)
     refuse(fmt::format("prune: temporaries lie between other values in cells of {}; name fields to compare",
                        node.storage().layout().path(pointer)));

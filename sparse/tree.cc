@@ -86,10 +86,17 @@ TreeStorage& TreeRef::operator*() const {
               "a Tree, Node or Field is used that was default-made or moved from: it names no tree");
 }
 
-Tree::Tree(IntrusivePtr<Device> device, TreeOptions options) {
+namespace {
+TreeRef make_tree(IntrusivePtr<Device> device, TreeOptions options, std::optional<Cluster> cluster) {
   if (!device) throw Error(ErrorCode::kInvalidArgument, fmt::format("tree '{}': no device", options.name));
-  storage_ = TreeRef(make_intrusive<TreeStorage>(std::move(device), std::move(options)));
+  return TreeRef(make_intrusive<TreeStorage>(std::move(device), std::move(options), std::move(cluster)));
 }
+}  // namespace
+
+Tree::Tree(IntrusivePtr<Device> device, TreeOptions options)
+    : storage_(make_tree(std::move(device), std::move(options), std::nullopt)) {}
+Tree::Tree(const Cluster& cluster, IntrusivePtr<Device> device, TreeOptions options)
+    : storage_(make_tree(std::move(device), std::move(options), cluster)) {}
 Node detail::node_of(TreeRef tree, uint32_t id) { return Node(std::move(tree), id); }
 Node Tree::root() const { return Node(storage_, 0); }
 void Tree::freeze() { storage_->freeze(); }
@@ -135,6 +142,7 @@ std::vector<std::array<int32_t, 3>> Node::checked(std::initializer_list<detail::
 AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
   check_surplus(tree_->layout(), coords, "activation of " + path());
+  tree_->note_topology_change();
   auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->layout().dims()));
   return tree_->stream().enqueue("sparse.activate",
                                  [tree = tree_, id = id_, flat, n = coords.size()](InStream& s) {
@@ -144,6 +152,7 @@ AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) 
 AsyncValueRef<Chain> Node::activate(const int32_t* coords, uint64_t n) const {
   tree_->freeze();
   check_array(tree_->device().context(), coords, n, 3 * sizeof(int32_t), "the coordinates to activate");
+  tree_->note_topology_change();
   return tree_->stream().enqueue("sparse.activate", [tree = tree_, id = id_, coords, n](InStream& s) {
     activate_bulk(s, *tree, id, coords, n);
   });
@@ -151,6 +160,7 @@ AsyncValueRef<Chain> Node::activate(const int32_t* coords, uint64_t n) const {
 AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
   check_surplus(tree_->layout(), coords, "deactivation of " + path());
+  tree_->note_topology_change();
   if (id_ != 0 && tree_->layout().node(id_).kind == device::NodeKind::kDense)
     throw Error(
         ErrorCode::kInvalidArgument,
@@ -173,7 +183,11 @@ AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords
 }
 AsyncValueRef<Chain> Node::deactivate_all() const {
   tree_->freeze();
-  if (TracedCalls* const traced = TracedCalls::current()) return traced->deactivate_all(*this);
+  if (TracedCalls* const traced = TracedCalls::current()) {
+    tree_->refuse_over_ranks("a traced deactivate_all()");
+    return traced->deactivate_all(*this);
+  }
+  tree_->note_topology_change();
   return bind_deactivate_all(*this).launch();
 }
 
@@ -205,6 +219,7 @@ uint64_t Node::wait_length(const detail::GivenCoord& coord) const {
 
 uint64_t Node::wait_num_active_blocks() const {
   tree_->freeze();
+  tree_->wait_sync_over_ranks();
   uint64_t count = 0;
   wait_in_order(tree_->stream(), "sparse.count",
                 [&](InStream& s) { count = tree_->lists().update(s, id_, false).items; });

@@ -23,6 +23,7 @@
 #include "gpu/device.h"
 #include "sparse/device/handles.h"
 #include "sparse/given_coord.h"
+#include "sparse/ranks/cluster.h"
 
 namespace coppice {
 
@@ -124,6 +125,9 @@ class Tree {
  public:
   // Errors: kInvalidArgument without a device, or for a name with control characters.
   explicit Tree(IntrusivePtr<Device> device, TreeOptions options = {});
+  // Makes a tree that is cut over the ranks of a job (docs/ranks.md): all ranks describe it alike. Errors: as
+  // above.
+  Tree(const Cluster& cluster, IntrusivePtr<Device> device, TreeOptions options = {});
   Node root() const;
   // Fixes the layout now, so that a mistake in it is an Error here. Errors: kInvalidArgument.
   void freeze();
@@ -233,7 +237,9 @@ class Node {
   // Returns the length of the list at a coordinate of a dynamic node; 0 where there is none. Errors:
   // kInvalidArgument on another node.
   uint64_t wait_length(const detail::GivenCoord& coord) const;
-  uint64_t wait_num_active_blocks() const;  // containers of this node that a loop over it visits
+  // Containers of this node that a loop over it visits: of a tree over ranks this rank's own, and all ranks ask
+  // together.
+  uint64_t wait_num_active_blocks() const;
   NodeUsage wait_usage() const;             // of a bitmasked node by a pass over its masks
   uint64_t wait_num_active_cells() const { return wait_usage().active_cells; }
   // A number of the tree that is another one whenever containers that loops visit have come or gone: what was

@@ -28,11 +28,12 @@ TreeParts::TreeParts(const TreeDescription& description, Device& device, Runtime
       collector(memory, lists, programs.in_order_),
       temporary_fields(layout.fields().size()) {}
 
-TreeStorage::TreeStorage(IntrusivePtr<Device> device, TreeOptions options)
+TreeStorage::TreeStorage(IntrusivePtr<Device> device, TreeOptions options, std::optional<Cluster> cluster)
     : device_(std::move(device)),
       description_(std::move(options)),
       programs_(device_),
-      serial_(next_serial()) {}
+      serial_(next_serial()),
+      cluster_(std::move(cluster)) {}
 
 TreeDescription& TreeStorage::describe(const char* what) {
   if (!frozen()) return description_;
@@ -47,7 +48,22 @@ void TreeStorage::freeze() {
   const std::lock_guard lock(freeze_mutex_);
   if (frozen()) return;
   parts_.emplace(description_, *device_, programs_);
+  if (cluster_) {
+    try {
+      cut_.emplace(parts_->layout, *cluster_);
+    } catch (...) {
+      parts_.reset();  // as where the layout is refused
+      throw;
+    }
+    parts_->lists.set_own_part(cut_->own_part());
+  }
   frozen_.store(true, std::memory_order_release);
+}
+
+void TreeStorage::refuse_over_ranks(const std::string& what) const {
+  if (is_over_ranks())
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{}: tree '{}' is cut over ranks, which it is not for", what, options().name));
 }
 
 void trim(InStream& s, TreeStorage& tree) {

@@ -12,6 +12,7 @@
 //     RoomMaker         room for launches that must not be repeated
 //     Collector         what becomes of cells that are deactivated
 //     TemporaryFieldStates  which temporaries have values
+//     TreeCut           of a tree over ranks: what is this rank's
 #pragma once
 #include <atomic>
 #include <memory>
@@ -22,6 +23,8 @@
 #include "gpu/host_access.h"
 #include "sparse/collector.h"
 #include "sparse/loop_lists.h"
+#include "sparse/ranks/cluster.h"
+#include "sparse/ranks/tree_cut.h"
 #include "sparse/room_maker.h"
 #include "sparse/runtime_programs.h"
 #include "sparse/temporary_fields.h"
@@ -49,7 +52,7 @@ struct TreeParts {
 
 class TreeStorage : public RefCounted {
  public:
-  TreeStorage(IntrusivePtr<Device> device, TreeOptions options);
+  TreeStorage(IntrusivePtr<Device> device, TreeOptions options, std::optional<Cluster> cluster = {});
 
   uint64_t serial() const { return serial_; }  // unique in the process
   // Expires with the tree; unlike a weak reference to the tree it keeps no memory of it.
@@ -77,6 +80,22 @@ class TreeStorage : public RefCounted {
   RoomMaker& room() { return parts().room; }
   Collector& collector() { return parts().collector; }
   TemporaryFieldStates& temporary_fields() { return parts().temporary_fields; }
+  // Of a tree over ranks alone.
+  bool is_over_ranks() const { return cluster_.has_value(); }
+  TreeCut& cut() {
+    COPPICE_DCHECK(frozen() && cut_);
+    return *cut_;
+  }
+  // Is called where the host gives what may change which cells are active.
+  void note_topology_change() {
+    if (is_over_ranks()) cut().note_topology_change();
+  }
+  // Is called where the host asks for cells: of a tree over ranks all ranks ask together.
+  void wait_sync_over_ranks() {
+    if (is_over_ranks()) cut().wait_sync(*this);
+  }
+  // Errors: kInvalidArgument for a tree over ranks, that `what` is not for these.
+  void refuse_over_ranks(const std::string& what) const;
   // Recordings hold addresses and sizes: one of another generation than the tree's is made anew.
   uint64_t generation(InStream& s) const {
     return parts().memory.generation(s) + parts().scratch.generation(s);
@@ -100,6 +119,8 @@ class TreeStorage : public RefCounted {
   std::mutex freeze_mutex_;
   std::atomic<bool> frozen_ = false;  // true: what freeze() made is there for every thread
   std::optional<TreeParts> parts_;
+  const std::optional<Cluster> cluster_;
+  std::optional<TreeCut> cut_;
 };
 
 // Returns the tree that a host's handle names.

@@ -1,0 +1,64 @@
+// The ranks of a job, as a program sees them: the same program runs on each, and trees are cut over them.
+//
+//     const Cluster cluster(std::make_shared<MpiRankLink>(session.world()));
+//     Tree tree(cluster, device, {.name = "grid"});            // each rank has a part of it (docs/ranks.md)
+//     const double mass = cluster.wait_sum(wait_sum(density));
+//
+// Copies are the same ranks. All ranks call what begins with wait_ together, and in the same order; one thread
+// of each at a time.
+#pragma once
+#include <cstring>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "core/rank_link.h"
+
+namespace coppice {
+
+class Cluster {
+ public:
+  // Errors: kInvalidArgument without a link.
+  explicit Cluster(std::shared_ptr<RankLink> link);
+
+  int rank() const { return link_->rank(); }
+  int n_ranks() const { return link_->n_ranks(); }
+
+  // Returns every rank's value, by rank. Errors of these: kUnavailable, when a rank has given up.
+  template <class T>
+  std::vector<T> wait_gather(const T& value) const {
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>);
+    std::vector<T> all;
+    for (const RankLink::Bytes& bytes : wait_gather_bytes(std::as_bytes(std::span(&value, 1)))) {
+      all.emplace_back();
+      std::memcpy(static_cast<void*>(&all.back()), bytes.data(), sizeof(T));
+    }
+    return all;
+  }
+  // Returns the sum, in the order of the ranks: it has the same bits on all of them.
+  template <class T>
+  T wait_sum(const T& value) const {
+    T sum{};
+    for (const T& each : wait_gather(value)) sum += each;
+    return sum;
+  }
+  template <class T>
+  T wait_max(const T& value) const {
+    T most = value;
+    for (const T& each : wait_gather(value)) most = most < each ? each : most;
+    return most;
+  }
+  void wait_all() const { wait_gather(char{}); }
+
+  // Sends parts[r] to rank r, and returns what came, by rank.
+  std::vector<RankLink::Bytes> wait_exchange(std::vector<RankLink::Bytes> parts) const {
+    return link_->wait_exchange(std::move(parts));
+  }
+
+ private:
+  std::vector<RankLink::Bytes> wait_gather_bytes(std::span<const std::byte> bytes) const;
+  std::shared_ptr<RankLink> link_;
+};
+
+}  // namespace coppice

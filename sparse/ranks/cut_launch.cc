@@ -1,0 +1,108 @@
+// Launches over trees that are cut over ranks (see cut_launch.h).
+#include "sparse/ranks/cut_launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "gpu/launch_uses.h"
+#include "sparse/ranks/tree_cut.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+
+using detail::LaunchRequest;
+
+namespace {
+
+bool is_cut(const TreeStorage* tree) { return tree != nullptr && tree->is_over_ranks(); }
+TreeStorage* tree_of(const LaunchUse& use) { return static_cast<TreeStorage*>(use.tree); }
+
+// The trees of a launch that are cut, each once, in the same order on all ranks.
+std::vector<TreeStorage*> cut_trees(const LaunchRequest& r) {
+  std::vector<TreeStorage*> trees;
+  const auto add = [&](TreeStorage* tree) {
+    if (is_cut(tree) && std::ranges::find(trees, tree) == trees.end()) trees.push_back(tree);
+  };
+  add(r.loop.tree.get());
+  for (uint32_t i = 0; i < r.num_handles; ++i) add(coppice::tree_of(r.handles[i].id));
+  return trees;
+}
+
+void check_loop(const LaunchRequest& r) {
+  TreeStorage* const tree = r.loop.tree.get();
+  if (!is_cut(tree)) return;
+  if (r.loop.box) refuse_launch(r, "loops over a box of a tree that is cut over ranks; loop over its node");
+  if (!tree->cut().is_below(r.loop.node))
+    refuse_launch(
+        r, fmt::format("loops over {}, and tree '{}' is cut over ranks: the nodes right below the last "
+                       "pointer node can be looped over",
+                       tree->layout().path(r.loop.node), tree->options().name));
+}
+
+// What a launch does to cells that may be other ranks'.
+void check_use(const LaunchRequest& r, const LaunchUse& use) {
+  TreeStorage* const tree = tree_of(use);
+  if (!is_cut(tree)) return;
+  const auto refuse = [&](const std::string& why) {
+    refuse_launch(
+        r, fmt::format("{}, and tree '{}' is cut over ranks: {}", use.name, tree->options().name, why));
+  };
+  const bool is_anywhere = use.radius == LaunchUse::kAnywhere;
+  if (use.does(effect::kReads) && is_anywhere)
+    refuse("it is read by coordinate, which only a cell's owner can; a Read<T, Box<n>> reads around a cell");
+  if (use.does(effect::kReads) && !r.loop.tree)
+    refuse("a loop over a range reads it, whose cells are not all here; loop over the node");
+  if (use.does(effect::kReads) && use.radius > tree->cut().most_reach(use.node))
+    refuse(fmt::format("it is read {} cells away, and others' cells are here as far as {}", use.radius,
+                       tree->cut().most_reach(use.node)));
+  if (use.does(effect::kTests))
+    refuse("the launch asks which cells are active, which only their owner can tell");
+  if (use.does(effect::kDeactivates))
+    refuse("the launch deactivates cells; Node::deactivate() does, on all ranks");
+  const bool changes = use.does(effect::kStores | effect::kAdds | effect::kChanges);
+  if (changes && use.radius != 0 && r.loop.tree)
+    refuse("the launch changes other cells than its own, which may be another rank's");
+  if (use.does(effect::kChanges) && !r.loop.tree)
+    refuse("a loop over a range changes it in place, which all ranks would");
+}
+
+}  // namespace
+
+bool is_over_ranks(const LaunchRequest& r) {
+  if (is_cut(r.loop.tree.get())) return true;
+  for (uint32_t i = 0; i < r.num_handles; ++i)
+    if (is_cut(coppice::tree_of(r.handles[i].id))) return true;
+  return false;
+}
+
+void wait_before_launch(const LaunchRequest& r, const LaunchUses& uses) {
+  check_loop(r);
+  for (const LaunchUse& use : uses.all) check_use(r, use);
+  for (TreeStorage* const tree : cut_trees(r)) {
+    tree->cut().wait_sync(*tree);
+    std::vector<uint32_t> fields;
+    for (const LaunchUse& use : uses.all)
+      if (use.tree == tree && use.kind == LaunchUse::Kind::kField && use.does(effect::kReads) &&
+          use.radius > 0 && std::ranges::find(fields, use.field) == fields.end())
+        fields.push_back(use.field);
+    tree->cut().wait_fresh(*tree, fields);
+  }
+}
+
+void note_launch(const LaunchUses& uses) {
+  for (const LaunchUse& use : uses.all) {
+    TreeStorage* const tree = tree_of(use);
+    if (!is_cut(tree)) continue;
+    if (use.does(effect::kChangesTopology)) tree->cut().note_topology_change();
+    if (use.kind == LaunchUse::Kind::kField && use.does(effect::kStores | effect::kChanges | effect::kAdds))
+      tree->cut().note_stores(use.field);
+  }
+}
+
+void refuse_to_keep(const LaunchRequest& r) {
+  refuse_launch(r, "a tree of it is cut over ranks: such launches are given one by one, not bound or traced");
+}
+
+}  // namespace coppice

@@ -1,0 +1,393 @@
+// TreeCut: parts of the curve, mirrors, and what goes from rank to rank.
+#include "sparse/ranks/tree_cut.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "core/error.h"
+#include "runtime_ranks.kernels.h"
+#include "sparse/active_cells.h"
+#include "sparse/device/space_curve.h"
+#include "sparse/runtime_launch.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+namespace {
+
+using device::NodeKind;
+
+// Parts are chosen anew when the largest has so many times what the largest could have.
+constexpr uint64_t kMostUneven = 5, kMostUnevenOf = 4;
+// So many items copy a block's values: each looks for the block once.
+constexpr uint32_t kItemsPerBlock = 16;
+
+[[noreturn]] void refuse(const TreeLayout& layout, const std::string& why) {
+  throw Error(ErrorCode::kInvalidArgument,
+              fmt::format("tree '{}' over ranks: {}", layout.options().name, why));
+}
+
+void wait_done(const AsyncValueRef<Chain>& done) {
+  wait(done);
+  if (done.is_error()) throw done.error();
+}
+
+template <class T>
+RankLink::Bytes bytes_of(const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+template <class T>
+std::vector<T> values_of(const RankLink::Bytes& bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  return values;
+}
+
+}  // namespace
+
+TreeCut::TreeCut(const TreeLayout& layout, Cluster cluster)
+    : layout_(layout),
+      cluster_(std::move(cluster)),
+      self_(static_cast<size_t>(cluster_.rank())),
+      n_ranks_(static_cast<size_t>(cluster_.n_ranks())),
+      send_(n_ranks_),
+      receive_(n_ranks_),
+      is_stale_(layout.fields().size(), true) {
+  const std::vector<TreeNode>& nodes = layout.nodes();
+  for (uint32_t id = 1; id < nodes.size(); ++id) {
+    if (nodes[id].kind == NodeKind::kPointer) {
+      if (nodes[id].parent != node_)
+        refuse(layout, layout.path(id) + " is not in the pointer node above it: these are one in another");
+      node_ = id;
+    }
+  }
+  if (node_ == 0) refuse(layout, "there is no pointer node, whose cells would be cut");
+  for (uint32_t id = 1; id < nodes.size(); ++id) {
+    if (nodes[id].kind == NodeKind::kPointer) continue;
+    if (nodes[id].kind != NodeKind::kDense || nodes[id].parent != node_)
+      refuse(layout, fmt::format("{} is no dense node right below {}", layout.path(id), layout.path(node_)));
+  }
+  for (const TreeField& f : layout.fields()) {
+    if (f.is_temporary()) refuse(layout, f.name + " is a temporary");
+    if (f.node != node_ && nodes[f.node].parent != node_)
+      refuse(layout, fmt::format("'{}' lies above {}", f.name, layout.path(node_)));
+  }
+  const device::NodeLayout& cut = layout.node_layout(node_);
+  for (const uint32_t blocks : cut.domain)
+    if (blocks > uint32_t{1} << device::kCurveBits)
+      refuse(layout, fmt::format("{} has {} cells along an axis, and 2^{} can be cut", layout.path(node_),
+                                 blocks, device::kCurveBits));
+  // Until there are blocks to count, all have as much of the curve.
+  const uint64_t whole = device::curve_place(cut.domain[0] - 1, cut.domain[1] - 1, cut.domain[2] - 1) + 1;
+  for (size_t r = 0; r < n_ranks_; ++r) ends_.push_back(whole / n_ranks_ * (r + 1));
+  ends_.back() = ~uint64_t{0};
+}
+
+OwnPart TreeCut::own_part() const { return {node_, self_ == 0 ? 0 : ends_[self_ - 1], ends_[self_]}; }
+
+int32_t TreeCut::most_reach(uint32_t node) const {
+  if (node == node_) return 1;
+  const TreeNode& n = layout_.node(node);
+  uint32_t least = ~0u;
+  for (uint32_t d = device::kMaxDims - layout_.dims(); d < device::kMaxDims; ++d)
+    least = std::min(least, n.extent[d]);
+  return static_cast<int32_t>(least);
+}
+
+TreeCut::Block TreeCut::block_at(const Coord& at) const {
+  const device::NodeLayout& cut = layout_.node_layout(node_);
+  std::array<uint32_t, 3> index{};
+  for (uint32_t a = 0; a < layout_.dims(); ++a) {
+    const uint32_t d = device::kMaxDims - layout_.dims() + a;
+    index[d] = static_cast<uint32_t>(at[a]) - static_cast<uint32_t>(cut.origin[d]);
+  }
+  return {device::curve_place(index[0], index[1], index[2]), at};
+}
+
+size_t TreeCut::owner_in(const std::vector<uint64_t>& ends, uint64_t place) {
+  return static_cast<size_t>(std::upper_bound(ends.begin(), ends.end() - 1, place) - ends.begin());
+}
+
+// ---- what goes from rank to rank
+
+std::vector<TreeCut::Blocks> TreeCut::wait_exchange_blocks(const std::vector<Blocks>& parts) const {
+  Parts bytes;
+  for (const Blocks& part : parts) bytes.push_back(bytes_of(part));
+  std::vector<Blocks> come;
+  for (const RankLink::Bytes& part : cluster_.wait_exchange(std::move(bytes)))
+    come.push_back(values_of<Block>(part));
+  return come;
+}
+
+uint64_t TreeCut::block_bytes(uint32_t field) const {
+  const TreeField& f = layout_.field(field);
+  return f.bytes * (f.node == node_ ? 1 : layout_.node(f.node).num_cells);
+}
+
+namespace {
+
+// Coordinates of blocks' first cells of a node, as kernels take them.
+template <class Blocks>
+std::vector<int32_t> first_cells(const TreeLayout& layout, uint32_t cut, uint32_t node,
+                                 const Blocks& blocks) {
+  const device::NodeLayout &above = layout.node_layout(cut), &here = layout.node_layout(node);
+  const uint32_t missing = device::kMaxDims - layout.dims();
+  std::vector<int32_t> cells(3 * blocks.size());
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    for (uint32_t d = missing; d < device::kMaxDims; ++d) {
+      const int32_t at = blocks[i].at[d - missing];
+      const auto cells_per = static_cast<int32_t>(node == cut ? 1 : layout.node(node).extent[d]);
+      cells[3 * i + d] = node == cut ? at : here.origin[d] + (at - above.origin[d]) * cells_per;
+    }
+  }
+  return cells;
+}
+
+IntrusivePtr<Buffer> wait_upload(Device& device, const void* data, size_t bytes) {
+  IntrusivePtr<Buffer> buffer = device.reserve(bytes, bytes);
+  device.wait_copy(buffer->data(), data, bytes);
+  return buffer;
+}
+
+CoppiceBlockValues values_in(TreeStorage& tree, uint32_t field, uint32_t cells) {
+  const TreeField& f = tree.layout().field(field);
+  return {tree.memory().state(),
+          tree.memory().device_layout(f.node),
+          f.offset,
+          f.stride,
+          static_cast<uint32_t>(f.bytes),
+          cells,
+          std::min(cells, kItemsPerBlock)};
+}
+
+}  // namespace
+
+RankLink::Bytes TreeCut::wait_pack(TreeStorage& tree, uint32_t field, const Blocks& blocks) const {
+  RankLink::Bytes packed(blocks.size() * block_bytes(field));
+  if (packed.empty()) return packed;
+  const uint32_t node = layout_.field(field).node;
+  const std::vector<int32_t> cells = first_cells(layout_, node_, node, blocks);
+  const IntrusivePtr<Buffer> at = wait_upload(tree.device(), cells.data(), cells.size() * sizeof(int32_t)),
+                             out = tree.device().reserve(packed.size(), packed.size());
+  wait_in_order(tree.stream(), "sparse.pack_blocks", [&](InStream& s) {
+    const CoppiceBlockValues from =
+        values_in(tree, field, static_cast<uint32_t>(block_bytes(field) / layout_.field(field).bytes));
+    run_now(s, tree.programs().in_order(s), pack_values, blocks.size() * from.parts, from, at->as<int32_t>(),
+            out->as<unsigned char>());
+    s.wait_copy(packed.data(), out->data(), packed.size());
+  });
+  return packed;
+}
+
+void TreeCut::wait_unpack(TreeStorage& tree, uint32_t field, const Blocks& blocks,
+                          RankLink::Bytes packed) const {
+  if (packed.size() != blocks.size() * block_bytes(field))
+    throw Error(ErrorCode::kInternal,
+                fmt::format("tree '{}': {} bytes came for {} blocks of {}", layout_.options().name,
+                            packed.size(), blocks.size(), layout_.field_name(field)));
+  if (packed.empty()) return;
+  const uint32_t node = layout_.field(field).node;
+  const std::vector<int32_t> cells = first_cells(layout_, node_, node, blocks);
+  const IntrusivePtr<Buffer> at = wait_upload(tree.device(), cells.data(), cells.size() * sizeof(int32_t)),
+                             in = wait_upload(tree.device(), packed.data(), packed.size());
+  wait_in_order(tree.stream(), "sparse.unpack_blocks", [&](InStream& s) {
+    const CoppiceBlockValues to =
+        values_in(tree, field, static_cast<uint32_t>(block_bytes(field) / layout_.field(field).bytes));
+    run_now(s, tree.programs().in_order(s), unpack_values, blocks.size() * to.parts, to, at->as<int32_t>(),
+            in->as<const unsigned char>());
+  });
+}
+
+void TreeCut::wait_exchange_values(TreeStorage& tree, uint32_t field, const std::vector<Blocks>& to,
+                                   const std::vector<Blocks>& from) const {
+  Blocks all;
+  for (const Blocks& blocks : to) all.insert(all.end(), blocks.begin(), blocks.end());
+  const RankLink::Bytes packed = wait_pack(tree, field, all);
+  Parts parts(n_ranks_);
+  auto at = packed.begin();
+  for (size_t r = 0; r < n_ranks_; ++r) {
+    const auto end = at + static_cast<std::ptrdiff_t>(to[r].size() * block_bytes(field));
+    parts[r].assign(at, end);
+    at = end;
+  }
+  const Parts come = cluster_.wait_exchange(std::move(parts));
+  RankLink::Bytes together;
+  all.clear();
+  for (size_t r = 0; r < n_ranks_; ++r) {
+    together.insert(together.end(), come[r].begin(), come[r].end());
+    all.insert(all.end(), from[r].begin(), from[r].end());
+  }
+  wait_unpack(tree, field, all, std::move(together));
+}
+
+// ---- topology
+
+TreeCut::Blocks TreeCut::wait_active_blocks(TreeStorage& tree) const {
+  Blocks blocks;
+  for (const Coord& at : detail::wait_active_of(tree, node_, nullptr).coords) blocks.push_back(block_at(at));
+  std::ranges::sort(blocks);
+  return blocks;
+}
+
+void TreeCut::wait_activate(TreeStorage& tree, const Blocks& blocks) const {
+  if (blocks.empty()) return;
+  std::vector<Coord> coords;
+  for (const Block& b : blocks) coords.push_back(b.at);
+  wait_done(detail::node_of(TreeRef(share(&tree)), node_).activate(std::move(coords)));
+}
+
+void TreeCut::wait_sync(TreeStorage& tree) {
+  if (!is_open_) return;
+  uint64_t version = 0;
+  const auto wait_version = [&] {
+    wait_in_order(tree.stream(), "sparse.ask_version",
+                  [&](InStream& s) { version = tree.lists().version(s); });
+  };
+  wait_version();
+  const bool has_changed = cluster_.wait_max(version != version_ ? 1 : 0) != 0;
+  if (has_changed) {
+    Blocks here = wait_active_blocks(tree);
+    wait_forward(tree, here);
+    wait_rebalance(tree, here);
+    wait_mirror(tree, here);
+    wait_version();
+    is_stale_.assign(is_stale_.size(), true);
+  }
+  version_ = version;
+  is_open_ = false;
+}
+
+// Tells owners of what was activated here in their parts. Mirrors that were there before are theirs to drop.
+void TreeCut::wait_forward(TreeStorage& tree, Blocks& here) {
+  std::vector<Blocks> to(n_ranks_);
+  for (const Block& b : here)
+    if (!is_own(b) && !std::ranges::binary_search(mirrors_, b)) to[owner(b.place)].push_back(b);
+  std::set<Block> wanted;
+  for (const Blocks& blocks : wait_exchange_blocks(to))
+    for (const Block& b : blocks)
+      if (!std::ranges::binary_search(here, b)) wanted.insert(b);
+  const Blocks come(wanted.begin(), wanted.end());
+  wait_activate(tree, come);
+  const auto middle = here.insert(here.end(), come.begin(), come.end());
+  std::inplace_merge(here.begin(), middle, here.end());
+}
+
+void TreeCut::wait_rebalance(TreeStorage& tree, Blocks& here) {
+  std::vector<uint64_t> own;
+  for (const Block& b : here)
+    if (is_own(b)) own.push_back(b.place);
+  const uint64_t most = cluster_.wait_max(uint64_t{own.size()}), n = cluster_.wait_sum(uint64_t{own.size()});
+  const uint64_t best = (n + n_ranks_ - 1) / n_ranks_;
+  if (kMostUnevenOf * most <= kMostUneven * best) return;
+  // Parts are in the order of the ranks, so what comes is sorted.
+  std::vector<uint64_t> all;
+  for (const RankLink::Bytes& bytes : cluster_.wait_exchange(Parts(n_ranks_, bytes_of(own)))) {
+    const std::vector<uint64_t> places = values_of<uint64_t>(bytes);
+    all.insert(all.end(), places.begin(), places.end());
+  }
+  const std::vector<uint64_t> before = ends_;
+  for (size_t r = 0; r + 1 < n_ranks_; ++r) ends_[r] = all[n * (r + 1) / n_ranks_];
+  wait_move(tree, here, before);
+  wait_in_order(tree.stream(), "sparse.cut", [&](InStream& s) {
+    tree.lists().set_own_part(own_part());
+    tree.lists().clear(s);
+  });
+}
+
+// Sends blocks that have got another owner there, with all their values.
+void TreeCut::wait_move(TreeStorage& tree, Blocks& here, const std::vector<uint64_t>& ends_before) {
+  std::vector<Blocks> to(n_ranks_);
+  for (const Block& b : here)
+    if (owner_in(ends_before, b.place) == self_ && !is_own(b)) to[owner(b.place)].push_back(b);
+  const std::vector<Blocks> from = wait_exchange_blocks(to);
+  Blocks come;
+  for (const Blocks& blocks : from)
+    for (const Block& b : blocks)
+      if (!std::ranges::binary_search(here, b)) come.push_back(b);
+  wait_activate(tree, come);
+  for (uint32_t field = 0; field < layout_.fields().size(); ++field)
+    wait_exchange_values(tree, field, to, from);
+  here.insert(here.end(), come.begin(), come.end());
+  std::ranges::sort(here);
+}
+
+// Every own block is mirrored by the owners of all places beside it, whether or not these are active.
+void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
+  const device::NodeLayout& cut = layout_.node_layout(node_);
+  const uint32_t dims = layout_.dims(), missing = device::kMaxDims - dims;
+  const int n_around = dims == 3 ? 27 : dims == 2 ? 9 : 3;
+  send_.assign(n_ranks_, {});
+  for (const Block& b : here) {
+    if (!is_own(b)) continue;
+    std::set<size_t> ranks;
+    for (int i = 0; i < n_around; ++i) {
+      Coord at = b.at;
+      bool is_inside = true;
+      for (uint32_t a = 0, rest = static_cast<uint32_t>(i); a < dims; ++a, rest /= 3) {
+        const int64_t c = int64_t{at[a]} + static_cast<int64_t>(rest % 3) - 1,
+                      first = cut.origin[missing + a];
+        is_inside = is_inside && c >= first && c < first + int64_t{cut.domain[missing + a]};
+        at[a] = static_cast<int32_t>(c);
+      }
+      if (is_inside) ranks.insert(owner(block_at(at).place));
+    }
+    for (const size_t r : ranks)
+      if (r != self_) send_[r].push_back(b);
+  }
+  receive_ = wait_exchange_blocks(send_);
+  mirrors_.clear();
+  for (const Blocks& blocks : receive_) mirrors_.insert(mirrors_.end(), blocks.begin(), blocks.end());
+  std::ranges::sort(mirrors_);
+  std::vector<Coord> dropped;
+  for (const Block& b : here)
+    if (!is_own(b) && !std::ranges::binary_search(mirrors_, b)) dropped.push_back(b.at);
+  if (!dropped.empty())
+    wait_done(detail::node_of(TreeRef(share(&tree)), node_).deactivate(std::move(dropped)));
+  Blocks made;
+  std::ranges::set_difference(mirrors_, here, std::back_inserter(made));
+  wait_activate(tree, made);
+}
+
+// ---- values
+
+void TreeCut::wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields) {
+  for (const uint32_t field : fields) {
+    if (!is_stale_[field]) continue;
+    wait_exchange_values(tree, field, send_, receive_);
+    is_stale_[field] = false;
+  }
+}
+
+void TreeCut::wait_complete(uint32_t field, const Coord& begin, const std::array<uint32_t, 3>& size,
+                            std::byte* values) const {
+  const TreeField& f = layout_.field(field);
+  const device::NodeLayout &here = layout_.node_layout(f.node), &cut = layout_.node_layout(node_);
+  const uint32_t dims = layout_.dims(), missing = device::kMaxDims - dims;
+  const uint64_t n = uint64_t{size[0]} * size[1] * size[2];
+  // What is not this rank's becomes zero, and the ranks' bytes are joined.
+  for (uint64_t i = 0; i < n; ++i) {
+    const uint64_t place[3] = {i / size[2] / size[1], i / size[2] % size[1], i % size[2]};
+    Coord at{};
+    bool is_inside = true;
+    for (uint32_t a = 0; a < dims; ++a) {
+      const uint32_t d = missing + a;
+      // Boxes of fewer axes than three have them first, and ones behind.
+      const int64_t c = int64_t{begin[a]} + static_cast<int64_t>(place[a]) - here.origin[d];
+      const int64_t cells_per = f.node == node_ ? 1 : layout_.node(f.node).extent[d];
+      is_inside = is_inside && c >= 0 && c < here.domain[d];
+      at[a] = static_cast<int32_t>(cut.origin[d] + c / cells_per);
+    }
+    if (!is_inside || !is_own(block_at(at))) std::memset(values + i * f.bytes, 0, f.bytes);
+  }
+  const std::span<std::byte> mine(values, n * f.bytes);
+  const Parts all = cluster_.wait_exchange(Parts(n_ranks_, RankLink::Bytes(mine.begin(), mine.end())));
+  for (size_t r = 0; r < n_ranks_; ++r)
+    for (size_t i = 0; r != self_ && i < mine.size(); ++i) mine[i] |= all[r][i];
+}
+
+}  // namespace coppice

@@ -1,0 +1,99 @@
+// A tree that is cut over the ranks of a job: which blocks are this rank's own, and the mirrors of others' blocks
+// beside them.
+//
+// A block is a cell of the tree's only lowest pointer node, with all that lies in it. A curve goes through all
+// blocks (sparse/device/space_curve.h), each rank owns a part of it, and the parts are chosen so that all have
+// about as many active blocks. Where a rank's part ends, it has mirrors: all blocks beside its own that others
+// own, as they are there. Loops visit own blocks alone; stencils read mirrors.
+//
+// All ranks give the same launches in the same order. So each knows, without asking, when topologies may have
+// changed and which fields' mirrors are out of date, and they come to the exchanges together:
+//
+//   wait_sync()     before a launch, when cells may have come or gone since: blocks that were activated in
+//                   others' parts are told to their owners; parts are chosen anew where they have become uneven,
+//                   and blocks that change hands are sent with all their values; mirrors are made and dropped
+//   wait_fresh()    before a launch that reads around its own cells: owners send the values of the blocks that
+//                   others mirror
+//
+// Both block the host. Used by one thread at a time.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sparse/loop_lists.h"
+#include "sparse/ranks/cluster.h"
+
+namespace coppice {
+
+class TreeStorage;
+
+class TreeCut {
+ public:
+  // Errors: kInvalidArgument for a tree whose nodes are not: pointer nodes one in another, and dense nodes with
+  // nothing below them in the last one; for temporaries, and more than 2^21 blocks along an axis.
+  TreeCut(const TreeLayout& layout, Cluster cluster);
+
+  const Cluster& cluster() const { return cluster_; }
+  bool is_below(uint32_t node) const { return node != 0 && layout_.node(node).parent == node_; }
+  OwnPart own_part() const;
+  // Returns how many cells beyond a block's own a mirror has, along the axis where these are fewest.
+  int32_t most_reach(uint32_t node) const;
+
+  // Something was given to the stream that may change which cells are active.
+  void note_topology_change() { is_open_ = true; }
+  // Values of a field may differ from their mirrors.
+  void note_stores(uint32_t field) { is_stale_[field] = true; }
+  void wait_sync(TreeStorage& tree);
+  void wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields);
+  // Replaces the values of a box that are not this rank's by those of their owners; `begin` and `size` have an
+  // entry per axis of the tree.
+  void wait_complete(uint32_t field, const std::array<int32_t, 3>& begin, const std::array<uint32_t, 3>& size,
+                     std::byte* values) const;
+
+ private:
+  using Coord = std::array<int32_t, 3>;  // tree axes, of a cell of the cut node
+  struct Block {
+    uint64_t place = 0;  // on the curve
+    Coord at{};
+    bool operator==(const Block& b) const { return place == b.place; }
+    auto operator<=>(const Block& b) const { return place <=> b.place; }
+  };
+  using Blocks = std::vector<Block>;
+  using Parts = std::vector<RankLink::Bytes>;
+
+  Block block_at(const Coord& at) const;
+  size_t owner(uint64_t place) const { return owner_in(ends_, place); }
+  static size_t owner_in(const std::vector<uint64_t>& ends, uint64_t place);
+  bool is_own(const Block& b) const { return owner(b.place) == self_; }
+  std::vector<Blocks> wait_exchange_blocks(const std::vector<Blocks>& parts) const;
+  Blocks wait_active_blocks(TreeStorage& tree) const;
+  void wait_activate(TreeStorage& tree, const Blocks& blocks) const;
+  void wait_forward(TreeStorage& tree, Blocks& here);
+  void wait_rebalance(TreeStorage& tree, Blocks& here);
+  void wait_move(TreeStorage& tree, Blocks& here, const std::vector<uint64_t>& ends_before);
+  void wait_mirror(TreeStorage& tree, const Blocks& here);
+  // A field's values of blocks, block after block.
+  RankLink::Bytes wait_pack(TreeStorage& tree, uint32_t field, const Blocks& blocks) const;
+  void wait_unpack(TreeStorage& tree, uint32_t field, const Blocks& blocks, RankLink::Bytes packed) const;
+  uint64_t block_bytes(uint32_t field) const;
+  // Sends a field's values of the blocks in `to` to their ranks, and puts what comes into those in `from`.
+  void wait_exchange_values(TreeStorage& tree, uint32_t field, const std::vector<Blocks>& to,
+                            const std::vector<Blocks>& from) const;
+
+  const TreeLayout& layout_;
+  const Cluster cluster_;
+  const size_t self_, n_ranks_;
+  uint32_t node_ = 0;           // whose cells are the blocks
+  std::vector<uint64_t> ends_;  // of each rank's part of the curve
+  std::vector<Blocks> send_,
+      receive_;     // by rank: own blocks that it mirrors, and its blocks that are mirrored here
+  Blocks mirrors_;  // all of receive_, in order
+  bool is_open_ = true;
+  std::vector<bool> is_stale_;       // by field
+  uint64_t version_ = ~uint64_t{0};  // of the topology, when it was seen last
+};
+
+}  // namespace coppice

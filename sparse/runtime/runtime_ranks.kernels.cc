@@ -1,0 +1,74 @@
+// What trees over ranks need (sparse/ranks/tree_cut.h): loop lists of a rank's own blocks, and blocks' values
+// packed for others.
+//
+// Runs over any tree and any type of value: layouts come as data, values as bytes.
+#include "sparse/device/space_curve.h"
+#include "sparse/runtime/containers.h"
+
+using namespace coppice;
+using namespace coppice::device;
+
+// A rank's part of the curve.
+struct CoppiceOwnPart {
+  uint64_t begin, end;
+};
+
+// Item i is an element of a list, whose node lies right below the cut.
+COPPICE_KERNEL(flag_own, Item i, CoppiceOwnPart own, const NodeLayout* node, const LoopElement* elements,
+               uint32_t* flags)
+{
+  const LoopElement& e = elements[i.index];
+  const LevelLayout& cut = node->level[node->depth - 2];
+  uint32_t at[kMaxDims];
+  for (int d = 0; d < kMaxDims; ++d)
+    at[d] = (static_cast<uint32_t>(e.origin[d]) - static_cast<uint32_t>(node->origin[d])) / cut.span[d];
+  const uint64_t place = curve_place(at[0], at[1], at[2]);
+  flags[i.index] = own.begin <= place && place < own.end;
+}
+// `places` has each element's place among those flagged, and one more.
+COPPICE_KERNEL(keep_own, Item i, const uint32_t* places, const LoopElement* all, LoopElement* own)
+{
+  if (places[i.index] != places[i.index + 1]) own[places[i.index]] = all[i.index];
+}
+
+// Where a field's values are, in blocks each of which is named by the coordinate of its first cell.
+struct CoppiceBlockValues {
+  const TreeState* tree;
+  const NodeLayout* node;
+  uint64_t offset;  // of the value of cell 0 in its container, or in a pointer node's cell
+  uint32_t stride, value_bytes;
+  uint32_t cells;  // of a block
+  uint32_t parts;  // items that share a block
+};
+
+// Calls visit(value, number) for the cells of one item: item i has part i % parts of block i / parts. `number`
+// counts the values of all blocks.
+template <class Visit>
+static void each_value(const CoppiceBlockValues& v, const int32_t* blocks, uint64_t item, Visit visit) {
+  const uint64_t block = item / v.parts;
+  const int32_t* const at = blocks + 3 * block;
+  const CellRef first = find(*v.node, v.tree, {at[0], at[1], at[2]});
+  if (!first.active) return;
+  const uint32_t each = (v.cells + v.parts - 1) / v.parts,
+                 begin = static_cast<uint32_t>(item % v.parts) * each;
+  const uint32_t end = begin + each < v.cells ? begin + each : v.cells;
+  for (uint32_t k = begin; k < end; ++k) {
+    const unsigned char* const value =
+        value_in(v.tree, last_level(v.node), first.container, first.index + k, v.offset, v.stride);
+    visit(const_cast<unsigned char*>(value), block * v.cells + k);
+  }
+}
+// blocks: i32[n][3], missing leading axes 0.
+COPPICE_KERNEL(pack_values, Item i, CoppiceBlockValues v, const int32_t* blocks, unsigned char* packed)
+{
+  each_value(v, blocks, static_cast<uint64_t>(i.index), [&](const unsigned char* value, uint64_t number) {
+    __builtin_memcpy(packed + number * v.value_bytes, value, v.value_bytes);
+  });
+}
+COPPICE_KERNEL(unpack_values, Item i, CoppiceBlockValues v, const int32_t* blocks,
+               const unsigned char* packed)
+{
+  each_value(v, blocks, static_cast<uint64_t>(i.index), [&](unsigned char* value, uint64_t number) {
+    __builtin_memcpy(value, packed + number * v.value_bytes, v.value_bytes);
+  });
+}

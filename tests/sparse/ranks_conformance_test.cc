@@ -1,0 +1,325 @@
+// Trees over ranks: the same program on several ranks, which are threads here, gives each bit that it gives on a
+// tree of one.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+#include "coppice/coppice.h"
+#include "core/error.h"
+#include "core/local_ranks.h"
+#include "ranks.kernels.h"
+#include "sparse/function.h"
+#include "sparse/reductions.h"
+#include "sparse/topology_tools.h"
+#include "sparse/tree_storage.h"
+
+namespace coppice {
+namespace {
+
+using testing::HasSubstr;
+using Coord = std::array<int32_t, 3>;
+
+void finish(const AsyncValueRef<Chain>& done) {
+  wait(done);
+  if (done.is_error()) throw done.error();
+}
+
+struct Param {
+  const char* device;
+  int n_ranks;
+};
+class Ranks : public testing::TestWithParam<Param> {
+ protected:
+  static int n() { return GetParam().n_ranks; }
+  // Runs the program on a tree of one, and on ranks; each returns what it has seen, which is to be the same.
+  template <class F>
+  void expect_same(F program) {
+    const auto expected = program(std::optional<Cluster>());
+    std::mutex mutex;
+    int n_equal = 0;
+    run_on_ranks(n(), [&](std::shared_ptr<RankLink> link) {
+      const auto seen = program(std::optional<Cluster>(link));
+      const std::lock_guard lock(mutex);
+      ASSERT_EQ(seen.size(), expected.size());
+      for (size_t i = 0; i < seen.size(); ++i)
+        ASSERT_EQ(seen[i], expected[i]) << "rank " << link->rank() << ", " << i;
+      ++n_equal;
+    });
+    EXPECT_EQ(n_equal, n());
+  }
+};
+Tree make_tree(const std::optional<Cluster>& cluster, TreeOptions options = {}) {
+  const IntrusivePtr<Device> device =
+      std::string_view(Ranks::GetParam().device) == "cpu" ? Device::cpu(1) : Device::simt();
+  return cluster ? Tree(*cluster, device, std::move(options)) : Tree(device, std::move(options));
+}
+
+// The active cells of all ranks, each once.
+template <class T>
+std::vector<std::pair<Coord, T>> wait_all_cells(const std::optional<Cluster>& cluster,
+                                                const Field<T>& field) {
+  const ActiveCells<T> mine = wait_read_active(field);
+  std::vector<std::pair<Coord, T>> cells;
+  for (size_t i = 0; i < mine.coords.size(); ++i) cells.emplace_back(mine.coords[i], mine.values[i]);
+  if (cluster) {
+    const auto bytes = std::as_bytes(std::span(cells));
+    std::vector<RankLink::Bytes> parts(static_cast<size_t>(cluster->n_ranks()),
+                                       RankLink::Bytes(bytes.begin(), bytes.end()));
+    cells.clear();
+    for (const RankLink::Bytes& part : cluster->wait_exchange(std::move(parts))) {
+      const size_t n = part.size() / sizeof(cells[0]);
+      const size_t before = cells.size();
+      cells.resize(before + n);
+      if (n > 0) std::memcpy(static_cast<void*>(cells.data() + before), part.data(), part.size());
+    }
+  }
+  std::sort(cells.begin(), cells.end());
+  for (size_t i = 1; i < cells.size(); ++i)
+    EXPECT_NE(cells[i - 1].first, cells[i].first) << "two ranks own it";
+  return cells;
+}
+
+TEST_P(Ranks, AStencilOverAGrowingTree) {
+  expect_same([](const std::optional<Cluster>& cluster) {
+    Tree tree = make_tree(cluster, {.origin = {-64, -64}});
+    const Node leaf = tree.root().pointer({16, 16}).dense({8, 8});
+    Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
+    Program program(share(&tree.storage().device()));
+    program.launch(start2, range(400), now, 20, -10, -10);
+    std::vector<std::vector<std::pair<Coord, float>>> seen;
+    for (int step = 0; step < 12; ++step) {
+      for (int side = -1; side <= 1; side += 2) {
+        program.launch(spread2, over(leaf), now, leaf.topology(), side, 0, 64);
+        program.launch(spread2, over(leaf), now, leaf.topology(), 0, side, 64);
+      }
+      program.launch(smooth2, over(leaf), Smooth{now, next}, 0.5f);
+      std::swap(now, next);
+      seen.push_back(wait_all_cells(cluster, now));
+    }
+    EXPECT_GT(seen.back().size(), seen.front().size());
+    const std::vector<float> line = wait_read(now, {-64, 0}, {64, 2});
+    seen.emplace_back();
+    for (const float u : line) seen.back().emplace_back(Coord{}, u);
+    return seen;
+  });
+}
+
+// Through two pointer nodes, with fields side by side, a field on the pointer node, and a stencil two cells wide.
+TEST_P(Ranks, AWideStencilInThreeDimensions) {
+  expect_same([](const std::optional<Cluster>& cluster) {
+    Tree tree = make_tree(cluster, {.name = "three"});
+    const Node block = tree.root().pointer({4, 4, 4}).pointer({4, 4, 4});
+    const Node leaf = block.dense({4, 4, 4}).layout(CellLayout::kArrayOfStructs),
+               other = block.dense({2, 2, 2});
+    Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
+    leaf.place<double>("unused"), other.place<uint8_t>("byte"), block.place<int>("number");
+    Program program(share(&tree.storage().device()));
+    program.launch(start3, range(1000), now, 10, 27);
+    std::vector<std::vector<std::pair<Coord, float>>> seen;
+    for (int step = 0; step < 6; ++step) {
+      program.launch(spread3, over(leaf), now, leaf.topology(), 1, 0, -1);
+      program.launch(spread3, over(leaf), now, leaf.topology(), -1, 1, 0);
+      program.launch(smooth3, over(leaf), Smooth3{now, next}, 0.1f);
+      std::swap(now, next);
+      seen.push_back(wait_all_cells(cluster, now));
+    }
+    return seen;
+  });
+}
+
+// Random activations and deactivations, by the host and by kernels, near and far, between stencils and updates.
+TEST_P(Ranks, RandomProgramsGiveTheSameBits) {
+  for (uint32_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    expect_same([seed](const std::optional<Cluster>& cluster) {
+      std::mt19937 random(seed);
+      const auto draw = [&](int most) { return static_cast<int>(random() % static_cast<uint32_t>(most)); };
+      Tree tree = make_tree(cluster, {.name = "random", .origin = {-40, -40}});
+      const Node block = tree.root().pointer({20, 20}), leaf = block.dense({4, 4});
+      Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
+      const Field<int> age = leaf.place<int>("age");
+      Program program(share(&tree.storage().device()));
+      std::vector<std::vector<std::pair<Coord, float>>> seen;
+      for (int step = 0; step < 40; ++step) {
+        switch (draw(8)) {
+          case 0: {
+            const int side = 2 + draw(20);
+            program.launch(start2, range(side * side), now, side, draw(40) - 40, draw(40) - 40);
+            break;
+          }
+          case 1: {
+            std::vector<Coord> coords;
+            for (int i = draw(6); i >= 0; --i) coords.push_back({draw(80) - 40, draw(80) - 40, 0});
+            finish(leaf.activate(coords));
+            break;
+          }
+          case 2: {
+            std::vector<Coord> coords;
+            for (int i = draw(30); i >= 0; --i) coords.push_back({draw(20) - 10, draw(20) - 10, 0});
+            finish(block.deactivate(coords));
+            break;
+          }
+          case 3:
+            program.launch(spread2, over(leaf), now, leaf.topology(), draw(9) - 4, draw(9) - 4, 40);
+            break;
+          case 4:
+            program.launch(age2, over(leaf), age, step);
+            break;
+          case 5:
+            program.launch(mix2, over(leaf), now, age, next);
+            std::swap(now, next);
+            break;
+          case 6:
+            if (draw(6) == 0) finish(tree.deactivate_all());
+            break;
+          default:
+            program.launch(smooth2, over(leaf), Smooth{now, next}, 0.7f);
+            std::swap(now, next);
+        }
+        if (step % 4 == 3) seen.push_back(wait_all_cells(cluster, now));
+      }
+      seen.push_back(wait_all_cells(cluster, now));
+      return seen;
+    });
+  }
+}
+
+TEST_P(Ranks, PartsAreEvenAndReductionsAreOfOwnCells) {
+  run_on_ranks(n(), [&](std::shared_ptr<RankLink> link) {
+    const Cluster cluster(link);
+    Tree tree = make_tree(cluster);
+    const Node leaf = tree.root().pointer({32, 32}).dense({4, 4});
+    const Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
+    Program program(share(&tree.storage().device()));
+    // In a corner, which the first cut gives to one rank.
+    program.launch(start2, range(32 * 32), now, 32, 0, 0);
+    program.launch(smooth2, over(leaf), Smooth{now, next}, 0.5f);
+    const uint64_t own = leaf.wait_num_active_blocks();
+    EXPECT_EQ(cluster.wait_sum(own), 64u);
+    EXPECT_LE(own, (64u + cluster.n_ranks() - 1) / cluster.n_ranks() * 5 / 4);
+    double expected = 0;
+    for (uint32_t i = 0; i < 1024; ++i)
+      expected += wait_read(now, {static_cast<int>(i / 32), static_cast<int>(i % 32)});
+    EXPECT_EQ(cluster.wait_sum(wait_sum(now)), expected);
+    EXPECT_EQ(cluster.wait_max(static_cast<double>(wait_max(now))), [&] {
+      const std::vector<float> all = wait_read(now, {0, 0}, {32, 32});
+      return static_cast<double>(*std::max_element(all.begin(), all.end()));
+    }());
+  });
+}
+
+TEST_P(Ranks, RefuseOnAllRanksAlikeWhatTheyDoNotDo) {
+  run_on_ranks(n(), [&](std::shared_ptr<RankLink> link) {
+    const Cluster cluster(link);
+    Tree tree = make_tree(cluster, {.name = "grid"});
+    const Node block = tree.root().pointer({32, 32}), leaf = block.dense({4, 4});
+    const Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
+    Program program(share(&tree.storage().device()));
+    program.launch(start2, range(64), now, 8, 0, 0);
+    const auto refusal = [&](auto f) -> std::string {
+      try {
+        f();
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
+        return e.what();
+      }
+      return "it was not refused";
+    };
+    EXPECT_THAT(refusal([&] { program.launch(read_anywhere2, over(leaf), now, next); }),
+                HasSubstr("read by coordinate"));
+    EXPECT_THAT(refusal([&] { program.launch(store_anywhere2, over(leaf), now); }),
+                HasSubstr("other cells than its own"));
+    EXPECT_THAT(refusal([&] { program.launch(deactivate2, over(leaf), leaf.topology()); }),
+                HasSubstr("deactivates cells"));
+    EXPECT_THAT(refusal([&] { program.launch(test2, over(leaf), leaf.topology(), next); }),
+                HasSubstr("which cells are active"));
+    EXPECT_THAT(refusal([&] {
+                  program.launch(far2, over(leaf), Far{now, next});
+                }),
+                HasSubstr("9 cells away"));
+    float out[4] = {};
+    EXPECT_THAT(refusal([&] { program.launch(read_range2, range(4), now, static_cast<float*>(out)); }),
+                HasSubstr("read by coordinate"));
+    EXPECT_THAT(refusal([&] {
+                  program.launch(smooth2, over_box(leaf, {0, 0}, {8, 8}), Smooth{now, next}, 1.0f);
+                }),
+                HasSubstr("over a box"));
+    EXPECT_THAT(refusal([&] {
+                  program.bind(smooth2, over(leaf), Smooth{now, next}, 1.0f);
+                }),
+                HasSubstr("not bound or traced"));
+    EXPECT_THAT(refusal([&] {
+                  trace(share(&tree.storage().device()), [&] {
+                    program.launch(smooth2, over(leaf), Smooth{now, next}, 1.0f);
+                  });
+                }),
+                HasSubstr("not bound or traced"));
+    EXPECT_THAT(refusal([&] { dilate(leaf, Neighbourhood::kFaces); }), HasSubstr("cut over ranks"));
+    EXPECT_THAT(refusal([&] { prune(leaf); }), HasSubstr("cut over ranks"));
+    // And the tree is as it was.
+    program.launch(smooth2, over(leaf), Smooth{now, next}, 0.5f);
+    EXPECT_EQ(cluster.wait_sum(leaf.wait_num_active_blocks()), 4u);
+
+    const auto refused_tree = [&](auto describe) {
+      Tree other = make_tree(cluster, {.name = "other"});
+      describe(other.root());
+      return refusal([&] { other.freeze(); });
+    };
+    EXPECT_THAT(refused_tree([](const Node& root) { root.dense({4, 4}); }), HasSubstr("no pointer node"));
+    EXPECT_THAT(refused_tree([](const Node& root) {
+                  root.pointer({4, 4}).bitmasked({4, 4});
+                }),
+                HasSubstr("is no dense node"));
+    EXPECT_THAT(refused_tree([](const Node& root) {
+                  root.pointer({4, 4}), root.pointer({2, 2});
+                }),
+                HasSubstr("one in another"));
+    EXPECT_THAT(refused_tree([](const Node& root) { root.pointer({4}).dynamic(100); }),
+                HasSubstr("is no dense node"));
+    EXPECT_THAT(refused_tree([](const Node& root) { root.pointer({4}).dense({4}).temporary<float>("t"); }),
+                HasSubstr("is a temporary"));
+  });
+}
+
+TEST(LocalRanks, ARankThatThrowsEndsTheWaitsOfOthers) {
+  std::atomic<int> n_told{0};
+  try {
+    run_on_ranks(3, [&](std::shared_ptr<RankLink> link) {
+      const Cluster cluster(link);
+      if (cluster.rank() == 1) throw Error(ErrorCode::kIo, "this one's own");
+      try {
+        cluster.wait_all();
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), ErrorCode::kUnavailable);
+        EXPECT_THAT(e.what(), HasSubstr("rank 1 has given up"));
+        ++n_told;
+        throw;
+      }
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("this one's own"));
+  }
+  EXPECT_EQ(n_told, 2);
+}
+TEST(LocalRanks, GatherInTheirOrder) {
+  run_on_ranks(4, [](std::shared_ptr<RankLink> link) {
+    const Cluster cluster(link);
+    for (int round = 0; round < 100; ++round)
+      EXPECT_EQ(cluster.wait_gather(10 * round + cluster.rank()),
+                (std::vector{10 * round, 10 * round + 1, 10 * round + 2, 10 * round + 3}));
+  });
+  EXPECT_THROW(run_on_ranks(0, [](std::shared_ptr<RankLink>) {}), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sparse, Ranks,
+                         testing::Values(Param{"cpu", 1}, Param{"cpu", 2}, Param{"cpu", 3}, Param{"cpu", 4},
+                                         Param{"simt", 3}),
+                         [](const auto& info) {
+                           return info.param.device + std::to_string(info.param.n_ranks);
+                         });
+
+}  // namespace
+}  // namespace coppice
