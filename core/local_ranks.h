@@ -12,9 +12,9 @@
 
 namespace coppice {
 
-// Calls `program` on that many threads at once, each with its own rank's link, and waits for all of them. When
-// one throws, waits of the others are errors, and the first exception is thrown here when all have ended.
-// Errors: kInvalidArgument for fewer ranks than one.
+// Calls `program` on that many threads at once, each with its own rank's link, and waits for all of them.
+// When one throws, waits of the others are errors, and the first exception is thrown here when all have
+// ended. Errors: kInvalidArgument for fewer ranks than one.
 void run_on_ranks(int n_ranks, const std::function<void(std::shared_ptr<RankLink>)>& program);
 
 }  // namespace coppice

@@ -1,8 +1,7 @@
-// What ranks of a job need of each other to work on one thing together: to send bytes to each, and to wait for
-// what the others send.
+// Ranks of a job work on one thing together: each sends bytes to each, and waits for what the others send.
 //
-// LocalRanks (core/local_ranks.h) are threads of one process, MpiRankLink (executor/remote/mpi/mpi_rank_link.h)
-// those of an MPI communicator.
+// LocalRanks (core/local_ranks.h) are threads of one process, MpiRankLink
+// (executor/remote/mpi/mpi_rank_link.h) those of an MPI communicator.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -17,8 +16,8 @@ class RankLink {
   virtual int rank() const = 0;
   virtual int n_ranks() const = 0;
   // All ranks call it together, as often as one another: parts[r] goes to rank r, and what each has sent to
-  // this one is returned, by rank. Blocks until all have called. One thread at a time. Errors: kUnavailable when
-  // another rank has given up, or the link fails; then no rank can go on.
+  // this one is returned, by rank. Blocks until all have called. One thread at a time. Errors: kUnavailable
+  // when another rank has given up, or the link fails; then no rank can go on.
   virtual std::vector<Bytes> wait_exchange(std::vector<Bytes> parts) = 0;
 };
 

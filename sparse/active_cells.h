@@ -26,7 +26,7 @@ struct TreeField;  // sparse/tree_layout.h
 
 namespace detail {
 ActiveCells<std::byte> wait_active_bytes(const TreeRef& tree, const FieldId& field);
-// Of a node that is no dynamic one; without a field there are no values, and coordinates are all.
+// The node is no dynamic one. Without a field there are no values, and coordinates are all.
 ActiveCells<std::byte> wait_active_of(TreeStorage& tree, uint32_t node, const TreeField* field);
 }  // namespace detail
 

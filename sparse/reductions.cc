@@ -68,17 +68,17 @@ void check_field(Reduction what, const ReducedValues& v) {
   TreeStorage& tree = *v.tree;
   if (v.field.tree != &tree) refuse(what, "the field is of another tree than its handle names");
   tree.freeze();
+  if (TracedCalls::current() == nullptr)
+    tree.wait_sync_over_ranks();
+  else
+    tree.refuse_over_ranks(fmt::format("a traced {}", name_of(what)));
   if (v.field.node == 0) refuse(what, fmt::format("the root {} has no cells", tree.layout().path(0)));
   if (what == Reduction::kCount) return;
   if (v.field.field == kNoField)
     refuse(what, fmt::format("{}: a node's topology has no values", tree.layout().path(v.field.node)));
   // A traced writer has not run; a run of the function looks for itself.
-  if (TracedCalls::current() == nullptr) {
-    tree.wait_sync_over_ranks();
+  if (TracedCalls::current() == nullptr)
     check_has_values(tree, v.field.field, fmt::format("a {}", name_of(what)));
-  } else {
-    tree.refuse_over_ranks(fmt::format("a traced {}", name_of(what)));
-  }
 }
 
 void check_values(Reduction what, const ReducedValues& v) {

@@ -27,7 +27,7 @@
 // component, and nothing is read back. The others are an Error there that says so. Cost: two launches for
 // each component, some 20 us on the cpu, and reading the values once.
 //
-// Of a tree over ranks all ranks ask together, and each gets the result of its own cells
+// All ranks of a tree over ranks ask together, and each gets the result of its own cells
 // (sparse/ranks/cluster.h joins them).
 //
 // Errors, thrown at once: kInvalidArgument for a field that is none, of two nodes or devices, a temporary

@@ -237,8 +237,8 @@ class Node {
   // Returns the length of the list at a coordinate of a dynamic node; 0 where there is none. Errors:
   // kInvalidArgument on another node.
   uint64_t wait_length(const detail::GivenCoord& coord) const;
-  // Containers of this node that a loop over it visits: of a tree over ranks this rank's own, and all ranks ask
-  // together.
+  // Containers of this node that a loop over it visits: of a tree over ranks this rank's own, and all ranks
+  // ask together.
   uint64_t wait_num_active_blocks() const;
   NodeUsage wait_usage() const;             // of a bitmasked node by a pass over its masks
   uint64_t wait_num_active_cells() const { return wait_usage().active_cells; }

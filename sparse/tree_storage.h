@@ -80,7 +80,7 @@ class TreeStorage : public RefCounted {
   RoomMaker& room() { return parts().room; }
   Collector& collector() { return parts().collector; }
   TemporaryFieldStates& temporary_fields() { return parts().temporary_fields; }
-  // Of a tree over ranks alone.
+  // This is for a tree over ranks alone.
   bool is_over_ranks() const { return cluster_.has_value(); }
   TreeCut& cut() {
     COPPICE_DCHECK(frozen() && cut_);

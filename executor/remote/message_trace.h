@@ -1,5 +1,5 @@
-// A worker's packets in a trace (core/trace.h): an event for each that it sends and each that it receives, with
-// the messages in it, and an arrow from the one to the other.
+// A worker's packets in a trace (core/trace.h): an event for each that it sends and each that it receives,
+// with the messages in it, and an arrow from the one to the other.
 #pragma once
 #include <string>
 

@@ -4,8 +4,8 @@
 //     Tree tree(cluster, device, {.name = "grid"});            // each rank has a part of it (docs/ranks.md)
 //     const double mass = cluster.wait_sum(wait_sum(density));
 //
-// Copies are the same ranks. All ranks call what begins with wait_ together, and in the same order; one thread
-// of each at a time.
+// Copies are the same ranks. All ranks call what begins with wait_ together, and in the same order; one
+// thread of each at a time.
 #pragma once
 #include <cstring>
 #include <memory>

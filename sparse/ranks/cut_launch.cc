@@ -41,7 +41,7 @@ void check_loop(const LaunchRequest& r) {
                        tree->layout().path(r.loop.node), tree->options().name));
 }
 
-// What a launch does to cells that may be other ranks'.
+// Refuses what a launch does to cells that may be other ranks'.
 void check_use(const LaunchRequest& r, const LaunchUse& use) {
   TreeStorage* const tree = tree_of(use);
   if (!is_cut(tree)) return;

@@ -369,7 +369,7 @@ void TreeCut::wait_complete(uint32_t field, const Coord& begin, const std::array
   const device::NodeLayout &here = layout_.node_layout(f.node), &cut = layout_.node_layout(node_);
   const uint32_t dims = layout_.dims(), missing = device::kMaxDims - dims;
   const uint64_t n = uint64_t{size[0]} * size[1] * size[2];
-  // What is not this rank's becomes zero, and the ranks' bytes are joined.
+  // Values that are not this rank's become zero, and the ranks' bytes are joined.
   for (uint64_t i = 0; i < n; ++i) {
     const uint64_t place[3] = {i / size[2] / size[1], i / size[2] % size[1], i % size[2]};
     Coord at{};

@@ -1,10 +1,10 @@
-// A tree that is cut over the ranks of a job: which blocks are this rank's own, and the mirrors of others' blocks
-// beside them.
+// A tree that is cut over the ranks of a job: which blocks are this rank's own, and the mirrors of others'
+// blocks beside them.
 //
-// A block is a cell of the tree's only lowest pointer node, with all that lies in it. A curve goes through all
-// blocks (sparse/device/space_curve.h), each rank owns a part of it, and the parts are chosen so that all have
-// about as many active blocks. Where a rank's part ends, it has mirrors: all blocks beside its own that others
-// own, as they are there. Loops visit own blocks alone; stencils read mirrors.
+// A block is a cell of the tree's only lowest pointer node, with all that lies in it. A curve goes through
+// all blocks (sparse/device/space_curve.h), each rank owns a part of it, and the parts are chosen so that
+// all have about as many active blocks. Where a rank's part ends, it has mirrors: all blocks beside its own
+// that others own, as they are there. Loops visit own blocks alone; stencils read mirrors.
 //
 // All ranks give the same launches in the same order. So each knows, without asking, when topologies may have
 // changed and which fields' mirrors are out of date, and they come to the exchanges together:
@@ -32,8 +32,8 @@ class TreeStorage;
 
 class TreeCut {
  public:
-  // Errors: kInvalidArgument for a tree whose nodes are not: pointer nodes one in another, and dense nodes with
-  // nothing below them in the last one; for temporaries, and more than 2^21 blocks along an axis.
+  // Errors: kInvalidArgument for a tree whose nodes are not: pointer nodes one in another, and dense nodes
+  // with nothing below them in the last one; for temporaries, and more than 2^21 blocks along an axis.
   TreeCut(const TreeLayout& layout, Cluster cluster);
 
   const Cluster& cluster() const { return cluster_; }
@@ -48,8 +48,8 @@ class TreeCut {
   void note_stores(uint32_t field) { is_stale_[field] = true; }
   void wait_sync(TreeStorage& tree);
   void wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields);
-  // Replaces the values of a box that are not this rank's by those of their owners; `begin` and `size` have an
-  // entry per axis of the tree.
+  // Replaces the values of a box that are not this rank's by those of their owners; `begin` and `size` have
+  // an entry per axis of the tree.
   void wait_complete(uint32_t field, const std::array<int32_t, 3>& begin, const std::array<uint32_t, 3>& size,
                      std::byte* values) const;
 

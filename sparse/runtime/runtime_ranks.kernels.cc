@@ -1,5 +1,5 @@
-// What trees over ranks need (sparse/ranks/tree_cut.h): loop lists of a rank's own blocks, and blocks' values
-// packed for others.
+// Kernels for trees over ranks (sparse/ranks/tree_cut.h): loop lists of a rank's own blocks, and blocks'
+// values packed for others.
 //
 // Runs over any tree and any type of value: layouts come as data, values as bytes.
 #include "sparse/device/space_curve.h"
@@ -41,8 +41,8 @@ struct CoppiceBlockValues {
   uint32_t parts;  // items that share a block
 };
 
-// Calls visit(value, number) for the cells of one item: item i has part i % parts of block i / parts. `number`
-// counts the values of all blocks.
+// Calls visit(value, number) for the cells of one item: item i has part i % parts of block i / parts.
+// `number` counts the values of all blocks.
 template <class Visit>
 static void each_value(const CoppiceBlockValues& v, const int32_t* blocks, uint64_t item, Visit visit) {
   const uint64_t block = item / v.parts;

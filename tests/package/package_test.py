@@ -320,8 +320,23 @@ int main() {
         self.assertNotIn("libmpi", run(["ldd", other / "build" / "heat"]).stdout)
         self.assertIn("libmpi", run(["ldd", project / "build" / "remote"]).stdout)
 
+    def test_a_tree_over_ranks_gives_what_one_rank_gives(self):
+        if not (PREFIX / "lib" / "libcoppice_mpi.a").exists():
+            self.skipTest("the build has no MPI (Debian packages libopenmpi-dev and openmpi-bin)")
+        examples = self.folder / self._testMethodName
+        shutil.copytree(EXAMPLES, examples)
+        own_words = lambda words: [word for word in words.splitlines() if not word.startswith("kernels: ")]
+        expected = own_words(self.build_and_run(examples / "heat", "heat"))
+        project = examples / "heat_ranks"  # it has heat's kernels
+        self.build_whole(project)
+        for n in (1, 3):
+            words = self.run_program(project, "heat_ranks", "--ranks", str(n))
+            self.assertEqual(own_words(re.sub(r", \d+ of them here", "", words)), expected)
+            fewest = min(int(own) / int(all) for all, own in re.findall(r"(\d+) of 4096 leaves active, (\d+) of them", words))
+            self.assertLess(fewest, 1.3 / n)
+
     def test_every_example_is_tested_here(self):
-        self.assertEqual(sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()), ["heat", "mpm88", "remote", "stage", "viewer", "wave"])
+        self.assertEqual(sorted(p.name for p in EXAMPLES.iterdir() if p.is_dir()), ["heat", "heat_ranks", "mpm88", "remote", "stage", "viewer", "wave"])
 
     # ---- the guide
 

@@ -51,7 +51,7 @@ COPPICE_KERNEL(age2, Update<int> age, Cell2 cell, int by)
 COPPICE_KERNEL(mix2, Read<float> u, Read<int> age, Write<float> next, Cell2 cell)
 { next[cell] = u[cell] + static_cast<float>(age[cell]); }
 
-// What trees over ranks refuse.
+// Trees over ranks refuse these.
 COPPICE_KERNEL(read_anywhere2, Read<float> u, Write<float> next, Cell2 cell)
 { next[cell] = u.at(cell, {0, 0}); }
 COPPICE_KERNEL(store_anywhere2, Grow<float> u, Cell2 cell)

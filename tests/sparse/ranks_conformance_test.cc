@@ -1,5 +1,5 @@
-// Trees over ranks: the same program on several ranks, which are threads here, gives each bit that it gives on a
-// tree of one.
+// Trees over ranks: the same program on several ranks, which are threads here, gives each bit that it gives
+// on a tree of one.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -106,7 +106,8 @@ TEST_P(Ranks, AStencilOverAGrowingTree) {
   });
 }
 
-// Through two pointer nodes, with fields side by side, a field on the pointer node, and a stencil two cells wide.
+// Through two pointer nodes, with fields side by side, a field on the pointer node, and a stencil two cells
+// wide.
 TEST_P(Ranks, AWideStencilInThreeDimensions) {
   expect_same([](const std::optional<Cluster>& cluster) {
     Tree tree = make_tree(cluster, {.name = "three"});
@@ -129,7 +130,8 @@ TEST_P(Ranks, AWideStencilInThreeDimensions) {
   });
 }
 
-// Random activations and deactivations, by the host and by kernels, near and far, between stencils and updates.
+// Random activations and deactivations, by the host and by kernels, near and far, between stencils and
+// updates.
 TEST_P(Ranks, RandomProgramsGiveTheSameBits) {
   for (uint32_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(seed);

@@ -45,8 +45,8 @@ MpiSession::MpiSession() {
 
 MpiSession::~MpiSession() {
   if (!is_ours_) return;
-  // An error that only this rank has: the others may be waiting for it, and the launcher ends them when this one
-  // ends without a word.
+  // An error that only this rank has: the others may be waiting for it, and the launcher ends them when
+  // this one ends without a word.
   if (std::uncaught_exceptions() > n_exceptions_) return;
   if (MpiTransport::n_abandoned() > 0) {
     log_warning("MPI: rank {} does not finalise it, since a transport has not ended with its peers", rank_);

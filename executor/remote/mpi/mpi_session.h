@@ -16,8 +16,8 @@ namespace coppice::executor::remote {
 
 // Initialises MPI, unless the program has, and then finalises it at the end. There is one at a time, on the
 // main thread; it outlives all transports. Where a transport did not end with its peers (mpi_transport.h),
-// MPI is left as it is: MPI_Finalize() would wait for a rank that is dead. The process should end then. So it is
-// where an exception goes past it, which other ranks do not know of.
+// MPI is left as it is: MPI_Finalize() would wait for a rank that is dead. The process should end then. So
+// it is where an exception goes past it, which other ranks do not know of.
 class MpiSession {
  public:
   // MPI is asked for MPI_THREAD_MULTIPLE and may give less, which transports look at. Errors: kUnavailable,
