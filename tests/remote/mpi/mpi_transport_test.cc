@@ -16,6 +16,7 @@
 #include "core/count_down.h"
 #include "core/error.h"
 #include "executor/remote/driver.h"
+#include "executor/remote/mpi/mpi_rank_link.h"
 #include "executor/remote/mpi/mpi_session.h"
 #include "tests/remote/mpi/mpi_member.h"
 
@@ -141,6 +142,26 @@ TEST_F(Mpi, AnEndTakesWhatNobodyHasReceived) {
     }
   }
   EXPECT_EQ(MpiTransport::n_abandoned(), 0);
+}
+
+// A link of ranks in lockstep (core/rank_link.h): parts of any length, and none, to everybody at once.
+TEST_F(Mpi, RanksExchangeParts) {
+  MpiRankLink link(MPI_COMM_WORLD);
+  const auto n = static_cast<WorkerId>(link.n_ranks()), self = static_cast<WorkerId>(link.rank());
+  const auto size_of = [&](WorkerId from, WorkerId to, uint32_t round) -> size_t {
+    if (round == 0) return 3'000'000 + from;
+    std::mt19937 random(from * 100 + to * 10 + round);
+    return random() % 4 == 0 ? 0 : random() % 20'000;
+  };
+  for (uint32_t round = 0; round < 50; ++round) {
+    std::vector<Bytes> parts;
+    for (WorkerId to = 0; to < n; ++to) parts.push_back(packet_of(self, to, round, size_of(self, to, round)));
+    const std::vector<Bytes> come = link.wait_exchange(std::move(parts));
+    ASSERT_EQ(come.size(), n);
+    for (WorkerId from = 0; from < n; ++from)
+      ASSERT_TRUE(come[from] == packet_of(from, self, round, size_of(from, self, round)))
+          << from << " " << round;
+  }
 }
 
 TEST_F(Mpi, CallsObjectsAndErrorsComeBack) {
