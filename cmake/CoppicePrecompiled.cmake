@@ -1,4 +1,4 @@
-# Headers of others that nearly every file includes are compiled once: they were half of the compilers' time for apps, a tenth to a
+# Headers of others that nearly every file includes (Eigen by core/math.h, which sets it up) are compiled once: they were half of the compilers' time for apps, a tenth to a
 # third for the rest. The dev preset does without, so that a file which forgets to include what it uses is found there.
 #
 #     coppice_use_precompiled_headers(<target> <libraries | tests>)
@@ -8,7 +8,8 @@ set(COPPICE_COMMON_HEADERS <fmt/format.h> <algorithm> <array> <atomic> <chrono> 
 # Each set of flags has its own. Libraries are compiled as position-independent code, programs are not.
 function(coppice_add_library_headers)
   coppice_precompile(coppice_library_headers STATIC "void coppice_library_headers() {}" LINKS fmt::fmt Eigen3::Eigen
-    HEADERS ${COPPICE_COMMON_HEADERS} <Eigen/Core> <Eigen/Geometry> <Eigen/SVD> <span> <unordered_map> <variant>)
+    HEADERS ${CMAKE_SOURCE_DIR}/core/math.h ${COPPICE_COMMON_HEADERS} <span> <unordered_map> <variant>)
+  target_include_directories(coppice_library_headers PRIVATE ${CMAKE_SOURCE_DIR})
 endfunction()
 function(coppice_add_test_headers)
   coppice_precompile(coppice_test_headers EXECUTABLE "int main() {}" LINKS fmt::fmt GTest::gmock GTest::gtest
