@@ -1,5 +1,6 @@
-# Headers of others that nearly every file includes (Eigen by core/math.h, which sets it up) are compiled once: they were half of the compilers' time for apps, a tenth to a
-# third for the rest. The dev preset does without, so that a file which forgets to include what it uses is found there.
+# Headers of others that nearly every file includes (Eigen by core/math.h, which sets it up) are compiled once: they were half of the
+# compilers' time for apps, a tenth to a third for the rest. The dev preset does without, so that a file which forgets to include
+# what it uses is found there.
 #
 #     coppice_use_precompiled_headers(<target> <libraries | tests>)
 set(COPPICE_COMMON_HEADERS <fmt/format.h> <algorithm> <array> <atomic> <chrono> <cmath> <condition_variable> <cstdint> <cstring> <filesystem>
