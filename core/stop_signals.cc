@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/aside_files.h"
 #include "core/check.h"
 #include "core/log.h"
 #include "core/unfinished_file.h"
@@ -89,6 +90,7 @@ extern "C" void on_stop_signal(int) {
   }
   if (ends_now) {
     UnfinishedFile::remove_all();
+    AsideFiles::settle_all();
     _exit(kExitInterrupted);
   }
   is_said.store(true);

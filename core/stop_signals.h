@@ -9,7 +9,8 @@
 //
 // A program that ends at once has the exit code 130, and runs no destructor: what is half done then must be
 // nothing that somebody finds. So the handler removes the files that are unfinished (core/unfinished_file.h),
-// such as the temporaries of AtomicFile. One object at a time, made and destroyed by the main thread.
+// such as the temporaries of AtomicFile, and gives those that were set aside their names back
+// (core/aside_files.h). One object at a time, made and destroyed by the main thread.
 #pragma once
 
 #include <array>

@@ -370,6 +370,7 @@ AsyncValueRef<Chain> StreamQueue::fill(void* to, int byte, size_t bytes) {
 AsyncValueRef<Chain> StreamQueue::barrier() { return push({.name = "barrier"}); }
 void StreamQueue::clear_error() {
   WorkRefusal::check("clear_error");
+  guard_.check("clear_error");  // before the mutex, which a thread of the parent's may have held
   std::lock_guard lock(mutex_);
   ++epoch_;
   untold_.reset();

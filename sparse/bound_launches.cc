@@ -46,6 +46,7 @@ AsyncValueRef<Chain> BoundLaunch::launch() const {
 Device& BoundLaunch::device() const { return *bound().device; }
 IntrusivePtr<const SharedLaunch> BoundLaunch::shared() const {
   const detail::Bound& it = bound();
+  it.guard.check("use a bound launch");  // before the mutex, which a thread of the parent's may have held
   const std::lock_guard lock(it.mutex);
   return it.launch;
 }

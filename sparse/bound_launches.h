@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/process_end.h"
 #include "gpu/kernel_versions.h"
 #include "sparse/program.h"
 
@@ -14,6 +15,7 @@ namespace detail {
 // Holds what the copies of a BoundLaunch share.
 struct Bound {
   IntrusivePtr<Device> device;
+  const ForkGuard guard = {};
   mutable std::mutex mutex;  // of `launch`: another thread may give it while it is replaced
   IntrusivePtr<const SharedLaunch> launch;
   // The launch is made anew from this, for `options`; it is null where the kernel and its arguments stay as

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
+#include "core/process_end.h"
 #include "core/work_refusal.h"
 #include "gpu/kernel_store.h"
 #include "gpu/kernel_versions.h"
@@ -60,6 +61,7 @@ struct Program::State {
   State(IntrusivePtr<Device> device, const CodegenOptions& options) : maker(std::move(device), options) {}
 
   LaunchMaker maker;
+  const ForkGuard guard;
   std::mutex mutex;  // guards what follows
   std::unordered_map<LaunchKey, IntrusivePtr<Prepared>, LaunchKeyHash> prepared;
   size_t launches_until_pruning = 0;
@@ -79,6 +81,7 @@ struct Program::State {
   }
 
   IntrusivePtr<Prepared> find_or_prepare(const LaunchRequest& r) {
+    guard.check("launch with a program");  // before the mutex, which a thread of the parent's may have held
     const std::lock_guard lock(mutex);
     prune();
     auto [entry, fresh] = prepared.try_emplace(key_of(r));

@@ -66,14 +66,6 @@ void remove_file(const std::string& file) {
 constexpr std::string_view kAside = ".tmp.earlier";
 std::string aside_of(const std::string& file) { return file + std::string(kAside); }
 
-// Gives files that were set aside their names again. One for which that fails stays as it is.
-void put_back(const std::vector<std::string>& files) {
-  for (const std::string& file : files) {
-    std::error_code ignored;
-    fs::rename(aside_of(file), file, ignored);
-  }
-}
-
 // Refuses a folder that cannot be made: the nearest that is there on the way to it must be a folder.
 void check_way_to(const fs::path& folder) {
   std::error_code status;
@@ -173,8 +165,6 @@ void OutputFolder::refuse_earlier() const {
       {given_});
 }
 
-OutputFolder::~OutputFolder() { put_back(earlier_); }
-
 void OutputFolder::prepare() {
   if (!lock_.is_in_place()) {
     check_way_to(given_);
@@ -186,25 +176,25 @@ void OutputFolder::prepare() {
   // A run that was killed in its first frame has left them.
   for (const fs::path& file : list_files(path(), /*temporaries=*/true)) {
     const std::string name = file.string();
-    if (name.ends_with(kAside))
-      put_back({name.substr(0, name.size() - kAside.size())});
-    else if (overwrite_)
+    if (name.ends_with(kAside)) {
+      std::error_code ignored;  // one that cannot get its name back stays as it is
+      fs::rename(name, name.substr(0, name.size() - kAside.size()), ignored);
+    } else if (overwrite_) {
       remove_file(name);
+    }
   }
   refuse_earlier();
   if (::access(path().c_str(), W_OK | X_OK) != 0)
     throw_io_error("cannot write to the output folder", given_, errno);
   for (const fs::path& file : list_files(path(), /*temporaries=*/false)) {
-    std::error_code status;
-    fs::rename(file, aside_of(file.string()), status);
-    if (status) throw_io_error("cannot set an earlier output aside", file.string(), status.value());
-    earlier_.push_back(file.string());
+    if (const std::error_code error = earlier_.add(file.string(), aside_of(file.string())))
+      throw_io_error("cannot set an earlier output aside", file.string(), error.value());
   }
 }
 
 void OutputFolder::remove_earlier() {
-  const std::vector<std::string> files = std::exchange(earlier_, {});
-  for (const std::string& file : files) remove_file(aside_of(file));
+  const auto [file, error] = earlier_.remove();
+  if (error) throw_io_error("cannot remove an earlier output", file, error.value());
 }
 
 const std::string& OutputFolder::path() const {

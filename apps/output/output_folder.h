@@ -3,7 +3,8 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
+
+#include "core/aside_files.h"
 
 namespace coppice {
 
@@ -55,8 +56,9 @@ class OutputFolder {
   OutputFolder(std::string given, bool overwrite);
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
-  // Puts back what prepare() has set aside, unless remove_earlier() was called.
-  ~OutputFolder();
+  // Puts back what prepare() has set aside, unless remove_earlier() was called. So does a signal that ends
+  // the program.
+  ~OutputFolder() = default;
 
   // Checks once more, creates the folder (and its parents) where none is locked, and locks it. With
   // `overwrite` an earlier run's outputs are set aside, as "<output>.tmp.earlier", and the temporaries of a
@@ -84,7 +86,7 @@ class OutputFolder {
 
   std::string given_;
   bool overwrite_;
-  std::vector<std::string> earlier_;  // paths that were set aside, as they were
+  AsideFiles earlier_;
   FolderLock lock_;
 };
 

@@ -1,6 +1,9 @@
 // Every order in which the handles of a device go is clean, and so is every moment at which a program ends.
 #include <sys/wait.h>
 
+#include <atomic>
+#include <thread>
+
 #include "core/error.h"
 #include "sparse/memory_report.h"
 #include "sparse/read_back.h"
@@ -92,6 +95,50 @@ TEST_F(Lifetimes, AForkedChildMayDropItsParentsHandles) {
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "seed " << seed;
+  }
+}
+
+// Locks that a thread of the parent holds when it forks are nobody's in the child.
+TEST_F(Lifetimes, AForkedChildIsRefusedWhateverItsParentWasDoing) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer ends a forked child that starts a thread";
+#endif
+  const IntrusivePtr<Device> device = Device::cpu(1);
+  Tree tree(device);
+  const Field<int> x = tree.root().pointer({4}).bitmasked({4}).place<int>("x");
+  Program program(device);
+  const BoundLaunch bound = program.bind(write_every1, range(4), x, 1, 3);
+  const std::vector<std::function<void()>> calls = {[&] { program.launch(write_every1, range(4), x, 1, 3); },
+                                                    [&] { bound.launch(); },
+                                                    [&] { program.compile(write_every1, range(4), x, 1, 3); },
+                                                    [&] { device->default_stream().clear_error(); }};
+  for (const std::function<void()>& call : calls) {
+    std::atomic<bool> ends{false};
+    std::thread busy([&] {
+      while (!ends) {
+        call();
+        wait(device->default_stream().barrier());
+      }
+    });
+    for (int i = 0; i < 60; ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50 * (i % 7)));
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(20);
+        try {
+          call();
+        } catch (const Error& error) {
+          _exit(error.code() == ErrorCode::kUnavailable ? 7 : 8);
+        }
+        _exit(9);
+      }
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7)
+          << "call " << &call - calls.data() << ", fork " << i << ", status " << status;
+    }
+    ends = true;
+    busy.join();
   }
 }
 
