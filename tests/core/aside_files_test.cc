@@ -80,13 +80,13 @@ TEST_F(AsideFilesTest, OneThatCannotBeRenamedStays) {
   EXPECT_EQ(count(), Counts(1, 0));
 }
 
-// A process sets 300 files aside and removes them, and a signal comes to it at some moment, to its own
+// A process sets 100 files aside and removes them, and a signal comes to it at some moment, to its own
 // thread or to another: all files are there with their names, or none is.
 TEST_F(AsideFilesTest, AreAllBackOrAllGoneWheneverASignalComes) {
   std::mt19937 random(3);
   int n_back = 0, n_gone = 0;
-  for (int run = 0; run < 80; ++run) {
-    constexpr int kFiles = 300;
+  for (int run = 0; run < 40; ++run) {
+    constexpr int kFiles = 100;
     for (int i = 0; i < kFiles; ++i) write(i);
     int ready[2];
     ASSERT_EQ(pipe(ready), 0);
@@ -108,7 +108,7 @@ TEST_F(AsideFilesTest, AreAllBackOrAllGoneWheneverASignalComes) {
     }
     char x;
     ASSERT_EQ(::read(ready[0], &x, 1), 1);
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 12'000));
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 6'000));
     kill(child, SIGINT);
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
