@@ -31,12 +31,28 @@ void check_readable(const TreeRef& tree, const FieldId& field) {
   check_has_values(*tree, field.field, "a value to read");
 }
 
+// The list of the node whose cells are a cut tree's blocks has mirrors, too.
+void keep_own_blocks(TreeStorage& tree, const FieldId& field, ActiveCells<std::byte>& cells) {
+  if (field.node != tree.cut().node()) return;
+  const size_t bytes = tree.layout().field(field.field).bytes;
+  size_t n = 0;
+  for (size_t i = 0; i < cells.coords.size(); ++i) {
+    if (!tree.cut().owns(field.node, cells.coords[i])) continue;
+    cells.coords[n] = cells.coords[i];
+    std::memmove(cells.values.data() + n * bytes, cells.values.data() + i * bytes, bytes);
+    ++n;
+  }
+  cells.coords.resize(n), cells.values.resize(n * bytes);
+}
+
 }  // namespace
 
 ActiveCells<std::byte> detail::wait_active_bytes(const TreeRef& tree, const FieldId& field) {
   check_readable(tree, field);
   tree->wait_sync_over_ranks();
-  return wait_active_of(*tree, field.node, &tree->layout().field(field.field));
+  ActiveCells<std::byte> cells = wait_active_of(*tree, field.node, &tree->layout().field(field.field));
+  if (tree->is_over_ranks()) keep_own_blocks(*tree, field, cells);
+  return cells;
 }
 
 ActiveCells<std::byte> detail::wait_active_of(TreeStorage& tree, uint32_t node, const TreeField* field) {

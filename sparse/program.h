@@ -50,7 +50,8 @@ class Program {
   void compile(const Kernel<void(Parameters...)>& kernel, const Loop& loop, const Arguments&... arguments) {
     prepare(detail::make_request(kernel, loop, arguments...));
   }
-  // Returns the launch itself, for those who run it inside a stream's own order.
+  // Returns the launch itself, for those who run it inside a stream's own order. Nothing brings trees over
+  // ranks up to date for it.
   template <class... Parameters, class... Arguments>
   Launch make_launch(const Kernel<void(Parameters...)>& kernel, const Loop& loop,
                      const Arguments&... arguments) {

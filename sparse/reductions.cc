@@ -68,6 +68,7 @@ void check_field(Reduction what, const ReducedValues& v) {
   TreeStorage& tree = *v.tree;
   if (v.field.tree != &tree) refuse(what, "the field is of another tree than its handle names");
   tree.freeze();
+  tree.refuse_above_cut(v.field.node, std::string(name_of(what)));
   if (TracedCalls::current() == nullptr)
     tree.wait_sync_over_ranks();
   else

@@ -203,7 +203,11 @@ bool Node::wait_is_active(const detail::GivenCoord& coord) const {
   const auto ask = [&](InStream& s, Question* q) {
     run_now(s, tree_->programs().in_order(s), test_coords, 1, topology(), q->coord.data(), &q->is_active);
   };
-  return wait_answer(*tree_, coord.at, ask).is_active != 0;
+  tree_->refuse_above_cut(id_, "wait_is_active");
+  tree_->wait_sync_over_ranks();
+  const bool is_active = wait_answer(*tree_, coord.at, ask).is_active != 0;
+  if (!tree_->is_over_ranks()) return is_active;
+  return tree_->cut().cluster().wait_max(is_active && tree_->cut().owns(id_, coord.at) ? 1 : 0) != 0;
 }
 
 uint64_t Node::wait_length(const detail::GivenCoord& coord) const {
@@ -219,6 +223,7 @@ uint64_t Node::wait_length(const detail::GivenCoord& coord) const {
 
 uint64_t Node::wait_num_active_blocks() const {
   tree_->freeze();
+  tree_->refuse_above_cut(id_, "wait_num_active_blocks");
   tree_->wait_sync_over_ranks();
   uint64_t count = 0;
   wait_in_order(tree_->stream(), "sparse.count",
@@ -228,6 +233,10 @@ uint64_t Node::wait_num_active_blocks() const {
 
 uint64_t Node::wait_topology_version() const {
   tree_->freeze();
+  if (tree_->is_over_ranks()) {
+    tree_->wait_sync_over_ranks();
+    return tree_->cut().num_changes();
+  }
   uint64_t version = 0;
   wait_in_order(tree_->stream(), "sparse.version", [&](InStream& s) { version = tree_->lists().version(s); });
   return version;

@@ -240,7 +240,9 @@ class Node {
   // Containers of this node that a loop over it visits: of a tree over ranks this rank's own, and all ranks
   // ask together.
   uint64_t wait_num_active_blocks() const;
-  NodeUsage wait_usage() const;             // of a bitmasked node by a pass over its masks
+  // Takes a pass over the masks of a bitmasked node. Of a tree over ranks it is this rank's, with its
+  // mirrors.
+  NodeUsage wait_usage() const;
   uint64_t wait_num_active_cells() const { return wait_usage().active_cells; }
   // A number of the tree that is another one whenever containers that loops visit have come or gone: what was
   // derived from them stays good while it stays the same. Single bits of a bitmasked node and lengths of

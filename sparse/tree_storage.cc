@@ -66,6 +66,13 @@ void TreeStorage::refuse_over_ranks(const std::string& what) const {
                 fmt::format("{}: tree '{}' is cut over ranks, which it is not for", what, options().name));
 }
 
+void TreeStorage::refuse_above_cut(uint32_t node, const std::string& what) const {
+  if (is_over_ranks() && !cut_->is_below(node))
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{}: {} of tree '{}', which is cut over ranks: name a node below it", what,
+                            layout().path(node), options().name));
+}
+
 void trim(InStream& s, TreeStorage& tree) {
   tree.collector().commit_topology(s);
   tree.memory().trim(s);

@@ -94,6 +94,9 @@ class TreeStorage : public RefCounted {
   void wait_sync_over_ranks() {
     if (is_over_ranks()) cut().wait_sync(*this);
   }
+  // Errors: kInvalidArgument for a tree over ranks and a node that is not below the cut: among its cells are
+  // mirrors.
+  void refuse_above_cut(uint32_t node, const std::string& what) const;
   // Errors: kInvalidArgument for a tree over ranks, that `what` is not for these.
   void refuse_over_ranks(const std::string& what) const;
   // Recordings hold addresses and sizes: one of another generation than the tree's is made anew.

@@ -63,6 +63,7 @@ std::string unused_prefix(const Node& leaf) {
 
 void check_leaf(const Program& program, const Node& leaf) {
   const auto& storage = leaf.storage();
+  storage.refuse_over_ranks("a PoissonSolver");
   if (&storage.device() != &program.device())
     throw Error(ErrorCode::kInvalidArgument, "PoissonSolver: its tree is of another device than its program");
   const auto& node = storage.description().node(leaf.id());

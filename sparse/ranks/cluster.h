@@ -22,6 +22,7 @@ class Cluster {
   // Errors: kInvalidArgument without a link.
   explicit Cluster(std::shared_ptr<RankLink> link);
 
+  bool operator==(const Cluster&) const = default;  // the same link
   int rank() const { return link_->rank(); }
   int n_ranks() const { return link_->n_ranks(); }
 
@@ -31,6 +32,7 @@ class Cluster {
     static_assert(std::is_trivially_copyable_v<T> && !std::is_same_v<T, bool>);
     std::vector<T> all;
     for (const RankLink::Bytes& bytes : wait_gather_bytes(std::as_bytes(std::span(&value, 1)))) {
+      check_size(bytes.size(), sizeof(T));
       all.emplace_back();
       std::memcpy(static_cast<void*>(&all.back()), bytes.data(), sizeof(T));
     }
@@ -57,6 +59,8 @@ class Cluster {
   }
 
  private:
+  // Errors: kInternal, when ranks do not give the same calls in the same order.
+  static void check_size(size_t bytes, size_t expected);
   std::vector<RankLink::Bytes> wait_gather_bytes(std::span<const std::byte> bytes) const;
   std::shared_ptr<RankLink> link_;
 };

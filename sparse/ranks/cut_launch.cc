@@ -44,7 +44,18 @@ void check_loop(const LaunchRequest& r) {
 // Refuses what a launch does to cells that may be other ranks'.
 void check_use(const LaunchRequest& r, const LaunchUse& use) {
   TreeStorage* const tree = tree_of(use);
+  TreeStorage* const looped = is_cut(r.loop.tree.get()) ? r.loop.tree.get() : nullptr;
+  constexpr uint32_t kChangesAny =
+      effect::kStores | effect::kAdds | effect::kChanges | effect::kChangesTopology;
+  if (tree != nullptr && !is_cut(tree) && looped != nullptr && use.does(kChangesAny))
+    refuse_launch(
+        r, fmt::format("{}: its tree '{}' is each rank's own, and the loop is over tree '{}', which is "
+                       "cut over ranks: each rank would change it by its own cells",
+                       use.name, tree->options().name, looped->options().name));
   if (!is_cut(tree)) return;
+  if (looped != nullptr && !(tree->cut().cluster() == looped->cut().cluster()))
+    refuse_launch(r, fmt::format("{}: trees '{}' and '{}' are cut over different clusters", use.name,
+                                 tree->options().name, looped->options().name));
   const auto refuse = [&](const std::string& why) {
     refuse_launch(
         r, fmt::format("{}, and tree '{}' is cut over ranks: {}", use.name, tree->options().name, why));
@@ -64,6 +75,9 @@ void check_use(const LaunchRequest& r, const LaunchUse& use) {
   const bool changes = use.does(effect::kStores | effect::kAdds | effect::kChanges);
   if (changes && use.radius != 0 && r.loop.tree)
     refuse("the launch changes other cells than its own, which may be another rank's");
+  if (use.does(effect::kAdds) && !use.does(effect::kActivates) && !r.loop.tree)
+    refuse(
+        "a loop over a range adds to active cells, which may be active elsewhere; Grow<T>::add() activates");
   if (use.does(effect::kChanges) && !r.loop.tree)
     refuse("a loop over a range changes it in place, which all ranks would");
 }

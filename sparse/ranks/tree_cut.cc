@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -44,6 +45,8 @@ RankLink::Bytes bytes_of(const std::vector<T>& values) {
 template <class T>
 std::vector<T> values_of(const RankLink::Bytes& bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
+  if (values.size() * sizeof(T) != bytes.size())
+    throw Error(ErrorCode::kInternal, "ranks are out of step: all give the same calls in the same order");
   if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
   return values;
 }
@@ -106,7 +109,7 @@ TreeCut::Block TreeCut::block_at(const Coord& at) const {
     const uint32_t d = device::kMaxDims - layout_.dims() + a;
     index[d] = static_cast<uint32_t>(at[a]) - static_cast<uint32_t>(cut.origin[d]);
   }
-  return {device::curve_place(index[0], index[1], index[2]), at};
+  return {device::curve_place(index[0], index[1], index[2]), at, 0};
 }
 
 size_t TreeCut::owner_in(const std::vector<uint64_t>& ends, uint64_t place) {
@@ -241,21 +244,39 @@ void TreeCut::wait_activate(TreeStorage& tree, const Blocks& blocks) const {
   wait_done(detail::node_of(TreeRef(share(&tree)), node_).activate(std::move(coords)));
 }
 
+template <class F>
+int TreeCut::wait_ask_all(TreeStorage& tree, F ask) const {
+  constexpr int kFailed = 1 << 20;
+  int answer = kFailed;
+  std::optional<Error> failed;
+  try {
+    wait_in_order(tree.stream(), "sparse.ask_ranks", [&](InStream& s) { answer = ask(s); });
+  } catch (const Error& error) {
+    failed = error;
+  }
+  const std::vector<int> answers = cluster_.wait_gather(answer);
+  if (failed) throw *failed;
+  const auto most = std::ranges::max_element(answers);
+  if (*most == kFailed)
+    throw Error(ErrorCode::kUnavailable, fmt::format("tree '{}' over ranks: a launch has failed on rank {}",
+                                                     layout_.options().name, most - answers.begin()));
+  return *most;
+}
+
 void TreeCut::wait_sync(TreeStorage& tree) {
   if (!is_open_) return;
   uint64_t version = 0;
-  const auto wait_version = [&] {
-    wait_in_order(tree.stream(), "sparse.ask_version",
-                  [&](InStream& s) { version = tree.lists().version(s); });
+  const auto ask_version = [&](InStream& s) {
+    version = tree.lists().version(s);
+    return version != version_ ? 1 : 0;
   };
-  wait_version();
-  const bool has_changed = cluster_.wait_max(version != version_ ? 1 : 0) != 0;
-  if (has_changed) {
+  if (wait_ask_all(tree, ask_version) != 0) {
+    ++num_changes_;
     Blocks here = wait_active_blocks(tree);
     wait_forward(tree, here);
     wait_rebalance(tree, here);
     wait_mirror(tree, here);
-    wait_version();
+    wait_in_order(tree.stream(), "sparse.ask_version", ask_version);
     is_stale_.assign(is_stale_.size(), true);
   }
   version_ = version;
@@ -356,6 +377,8 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
 // ---- values
 
 void TreeCut::wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields) {
+  if (std::ranges::none_of(fields, [&](uint32_t field) { return is_stale_[field]; })) return;
+  wait_ask_all(tree, [](InStream&) { return 0; });
   for (const uint32_t field : fields) {
     if (!is_stale_[field]) continue;
     wait_exchange_values(tree, field, send_, receive_);
@@ -363,31 +386,43 @@ void TreeCut::wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields) {
   }
 }
 
+bool TreeCut::owns(uint32_t node, const Coord& cell) const {
+  const device::NodeLayout &here = layout_.node_layout(node), &cut = layout_.node_layout(node_);
+  const uint32_t dims = layout_.dims(), missing = device::kMaxDims - dims;
+  Coord at{};
+  for (uint32_t a = 0; a < dims; ++a) {
+    const uint32_t d = missing + a;
+    const int64_t c = int64_t{cell[a]} - here.origin[d];
+    if (c < 0 || c >= here.domain[d]) return false;
+    at[a] = static_cast<int32_t>(cut.origin[d] + c / (node == node_ ? 1 : layout_.node(node).extent[d]));
+  }
+  return is_own(block_at(at));
+}
+
 void TreeCut::wait_complete(uint32_t field, const Coord& begin, const std::array<uint32_t, 3>& size,
                             std::byte* values) const {
   const TreeField& f = layout_.field(field);
-  const device::NodeLayout &here = layout_.node_layout(f.node), &cut = layout_.node_layout(node_);
-  const uint32_t dims = layout_.dims(), missing = device::kMaxDims - dims;
   const uint64_t n = uint64_t{size[0]} * size[1] * size[2];
   // Values that are not this rank's become zero, and the ranks' bytes are joined.
   for (uint64_t i = 0; i < n; ++i) {
-    const uint64_t place[3] = {i / size[2] / size[1], i / size[2] % size[1], i % size[2]};
-    Coord at{};
-    bool is_inside = true;
-    for (uint32_t a = 0; a < dims; ++a) {
-      const uint32_t d = missing + a;
-      // Boxes of fewer axes than three have them first, and ones behind.
-      const int64_t c = int64_t{begin[a]} + static_cast<int64_t>(place[a]) - here.origin[d];
-      const int64_t cells_per = f.node == node_ ? 1 : layout_.node(f.node).extent[d];
-      is_inside = is_inside && c >= 0 && c < here.domain[d];
-      at[a] = static_cast<int32_t>(cut.origin[d] + c / cells_per);
+    const std::array<uint64_t, 3> place{i / size[2] / size[1], i / size[2] % size[1], i % size[2]};
+    Coord cell{};
+    bool is_coordinate = true;
+    // Boxes of fewer axes than three have them first, and ones behind.
+    for (uint32_t a = 0; a < layout_.dims(); ++a) {
+      const int64_t at = int64_t{begin[a]} + static_cast<int64_t>(place[a]);
+      is_coordinate = is_coordinate && at <= INT32_MAX;
+      cell[a] = static_cast<int32_t>(at);
     }
-    if (!is_inside || !is_own(block_at(at))) std::memset(values + i * f.bytes, 0, f.bytes);
+    if (!is_coordinate || !owns(f.node, cell)) std::memset(values + i * f.bytes, 0, f.bytes);
   }
   const std::span<std::byte> mine(values, n * f.bytes);
   const Parts all = cluster_.wait_exchange(Parts(n_ranks_, RankLink::Bytes(mine.begin(), mine.end())));
-  for (size_t r = 0; r < n_ranks_; ++r)
+  for (size_t r = 0; r < n_ranks_; ++r) {
+    if (all[r].size() != mine.size())
+      throw Error(ErrorCode::kInternal, "ranks are out of step: all give the same calls in the same order");
     for (size_t i = 0; r != self_ && i < mine.size(); ++i) mine[i] |= all[r][i];
+  }
 }
 
 }  // namespace coppice

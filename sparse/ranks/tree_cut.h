@@ -37,10 +37,17 @@ class TreeCut {
   TreeCut(const TreeLayout& layout, Cluster cluster);
 
   const Cluster& cluster() const { return cluster_; }
+  uint32_t node() const { return node_; }  // whose cells are the blocks
   bool is_below(uint32_t node) const { return node != 0 && layout_.node(node).parent == node_; }
   OwnPart own_part() const;
   // Returns how many cells beyond a block's own a mirror has, along the axis where these are fewest.
   int32_t most_reach(uint32_t node) const;
+
+  // Returns whether a cell of the cut node, or of one below it, is this rank's; none outside of the domain
+  // is.
+  bool owns(uint32_t node, const std::array<int32_t, 3>& cell) const;
+  // Returns how often ranks have found that topologies had changed: the same number on all of them.
+  uint64_t num_changes() const { return num_changes_; }
 
   // Something was given to the stream that may change which cells are active.
   void note_topology_change() { is_open_ = true; }
@@ -58,12 +65,17 @@ class TreeCut {
   struct Block {
     uint64_t place = 0;  // on the curve
     Coord at{};
+    int32_t unused = 0;
     bool operator==(const Block& b) const { return place == b.place; }
     auto operator<=>(const Block& b) const { return place <=> b.place; }
   };
   using Blocks = std::vector<Block>;
   using Parts = std::vector<RankLink::Bytes>;
 
+  // Returns the largest of all ranks' answers. Each asks its stream first: an error of one rank is an Error of
+  // all.
+  template <class F>
+  int wait_ask_all(TreeStorage& tree, F ask) const;
   Block block_at(const Coord& at) const;
   size_t owner(uint64_t place) const { return owner_in(ends_, place); }
   static size_t owner_in(const std::vector<uint64_t>& ends, uint64_t place);
@@ -92,7 +104,8 @@ class TreeCut {
       receive_;     // by rank: own blocks that it mirrors, and its blocks that are mirrored here
   Blocks mirrors_;  // all of receive_, in order
   bool is_open_ = true;
-  std::vector<bool> is_stale_;       // by field
+  std::vector<bool> is_stale_;  // by field
+  uint64_t num_changes_ = 0;
   uint64_t version_ = ~uint64_t{0};  // of the topology, when it was seen last
 };
 

@@ -51,7 +51,14 @@ COPPICE_KERNEL(age2, Update<int> age, Cell2 cell, int by)
 COPPICE_KERNEL(mix2, Read<float> u, Read<int> age, Write<float> next, Cell2 cell)
 { next[cell] = u[cell] + static_cast<float>(age[cell]); }
 
+COPPICE_KERNEL(number2, Grow<int> n, Item i)
+{ n.set(i, {static_cast<int>(i.index) / 8, static_cast<int>(i.index) % 8}, static_cast<int>(i.index)); }
+
 // Trees over ranks refuse these.
+COPPICE_KERNEL(add_range2, Accumulate<float> u, Item i)
+{ u.add(i, {static_cast<int>(i.index), 0}, 1.0f); }
+COPPICE_KERNEL(sum_elsewhere2, Read<float> u, Grow<float> sum, Cell2 cell)
+{ sum.add(cell, {0, 0}, u[cell]); }
 COPPICE_KERNEL(read_anywhere2, Read<float> u, Write<float> next, Cell2 cell)
 { next[cell] = u.at(cell, {0, 0}); }
 COPPICE_KERNEL(store_anywhere2, Grow<float> u, Cell2 cell)

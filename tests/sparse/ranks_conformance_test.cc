@@ -212,6 +212,58 @@ TEST_P(Ranks, PartsAreEvenAndReductionsAreOfOwnCells) {
   });
 }
 
+// Answers to the host are the same on all ranks, whoever owns the cells.
+TEST_P(Ranks, AnswerTheHostAlike) {
+  expect_same([](const std::optional<Cluster>& cluster) {
+    Tree tree = make_tree(cluster);
+    const Node block = tree.root().pointer({8, 8}), leaf = block.dense({4, 4});
+    const Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
+    const Field<int> number = block.place<int>("number");
+    Program program(share(&tree.storage().device()));
+    program.launch(number2, range(40), number);
+    program.launch(start2, range(64), now, 8, 4, 4);
+    program.launch(smooth2, over(leaf), Smooth{now, next}, 0.5f);
+    std::vector<std::vector<std::pair<Coord, int>>> seen{wait_all_cells(cluster, number)};
+    seen.emplace_back();
+    for (int i = 0; i < 32; ++i)
+      seen.back().emplace_back(Coord{i, 0, 0}, static_cast<int>(leaf.wait_is_active({i, 2 * i % 32})));
+    uint64_t version = leaf.wait_topology_version();
+    const auto has_changed = [&] {
+      return static_cast<int>(std::exchange(version, leaf.wait_topology_version()) != version);
+    };
+    seen.back().emplace_back(Coord{}, has_changed());
+    finish(leaf.activate({{30, 30}}));
+    seen.back().emplace_back(Coord{}, has_changed());
+    return seen;
+  });
+}
+
+// An error that one rank has is an error of all, and they go on together.
+TEST_P(Ranks, ALaunchThatFailsOnOneRankFailsOnAll) {
+  std::atomic<int> n_failed{0};
+  run_on_ranks(n(), [&](std::shared_ptr<RankLink> link) {
+    const Cluster cluster(link);
+    Tree tree = make_tree(cluster, {.name = "grid"});
+    const Node leaf = tree.root().pointer({16, 16}).dense({4, 4});
+    const Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
+    const IntrusivePtr<Device> device = share(&tree.storage().device());
+    Program program(device);
+    program.launch(start2, range(4), now, 2, 60, 60);                         // one block, of one rank
+    program.launch(spread2, over(leaf), now, leaf.topology(), 10, 10, 1000);  // out of the domain
+    try {
+      program.launch(smooth2, over(leaf), Smooth{now, next}, 0.5f);
+      wait_read(next, {60, 60});
+    } catch (const Error& e) {
+      ++n_failed;
+      EXPECT_TRUE(e.code() == ErrorCode::kOutOfRange || e.code() == ErrorCode::kUnavailable) << e.what();
+    }
+    device->default_stream().clear_error();
+    program.launch(smooth2, over(leaf), Smooth{now, next}, 0.5f);
+    EXPECT_EQ(cluster.wait_sum(leaf.wait_num_active_blocks()), 1u);
+  });
+  EXPECT_EQ(n_failed, n());
+}
+
 TEST_P(Ranks, RefuseOnAllRanksAlikeWhatTheyDoNotDo) {
   run_on_ranks(n(), [&](std::shared_ptr<RankLink> link) {
     const Cluster cluster(link);
@@ -258,6 +310,13 @@ TEST_P(Ranks, RefuseOnAllRanksAlikeWhatTheyDoNotDo) {
                   });
                 }),
                 HasSubstr("not bound or traced"));
+    EXPECT_THAT(refusal([&] { program.launch(add_range2, range(4), now); }),
+                HasSubstr("adds to active cells"));
+    Tree small(share(&tree.storage().device()), {.name = "small"});
+    const Field<float> sum = small.root().pointer({1, 1}).dense({1, 1}).place<float>("sum");
+    EXPECT_THAT(refusal([&] { program.launch(sum_elsewhere2, over(leaf), now, sum); }),
+                HasSubstr("is each rank's own"));
+    EXPECT_THAT(refusal([&] { block.wait_num_active_blocks(); }), HasSubstr("name a node below it"));
     EXPECT_THAT(refusal([&] { dilate(leaf, Neighbourhood::kFaces); }), HasSubstr("cut over ranks"));
     EXPECT_THAT(refusal([&] { prune(leaf); }), HasSubstr("cut over ranks"));
     // And the tree is as it was.

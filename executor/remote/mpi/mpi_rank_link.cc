@@ -32,7 +32,9 @@ MpiRankLink::MpiRankLink(MPI_Comm user) {
 
 MpiRankLink::~MpiRankLink() {
   // Others that still wait for this rank would make it wait in turn.
-  if (std::uncaught_exceptions() == 0) MPI_Comm_free(&comm_);
+  int is_finalised = 0;
+  MPI_Finalized(&is_finalised);
+  if (std::uncaught_exceptions() == 0 && is_finalised == 0) MPI_Comm_free(&comm_);
 }
 
 std::vector<RankLink::Bytes> MpiRankLink::wait_exchange(std::vector<Bytes> parts) {
