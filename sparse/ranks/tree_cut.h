@@ -72,8 +72,8 @@ class TreeCut {
   using Blocks = std::vector<Block>;
   using Parts = std::vector<RankLink::Bytes>;
 
-  // Returns the largest of all ranks' answers. Each asks its stream first: an error of one rank is an Error of
-  // all.
+  // Returns the largest of all ranks' answers. Each asks its stream first: an error of one rank is an Error
+  // of all.
   template <class F>
   int wait_ask_all(TreeStorage& tree, F ask) const;
   Block block_at(const Coord& at) const;
