@@ -64,10 +64,12 @@ scene::SceneConfig make_scene(const Case& c) {
   return scene;
 }
 
-double mean_speed(mpm::Solver& solver) {
+// The mean downward speed. Single particles move otherwise in the two: our water holds what random places have
+// made too dense or too thin by the grid's density, Taichi's does not know of that.
+double mean_fall(mpm::Solver& solver) {
   const mpm::ParticleSnapshot s = solver.wait_snapshot();
   double sum = 0;
-  for (const Vec3f& v : s.velocity) sum += v.cast<double>().norm();
+  for (const Vec3f& v : s.velocity) sum -= v.y();
   return sum / static_cast<double>(s.velocity.size());
 }
 
@@ -143,11 +145,11 @@ class Comparison {
   }
   // Both fall alike, or they do not compute the same.
   void check_same(std::string& detail) {
-    const double ours = mean_speed(*solver_), theirs = taichi_->ask_number("state", "speed");
-    detail += fmt::format(", mean speed {:.4f} and {:.4f} m/s", ours, theirs);
+    const double ours = mean_fall(*solver_), theirs = taichi_->ask_number("state", "fall");
+    detail += fmt::format(", falling with {:.4f} and {:.4f} m/s", ours, theirs);
     if (!(std::abs(ours - theirs) <= 0.03 * theirs))
       throw Error(ErrorCode::kInternal,
-                  fmt::format("mpm: after {} steps our particles move with {:.4f} m/s on average "
+                  fmt::format("mpm: after {} steps our particles fall with {:.4f} m/s on average "
                               "and taichi's with {:.4f}",
                               (case_.repetitions + 1) * case_.steps, ours, theirs));
   }

@@ -2,7 +2,7 @@
 """The mpm3d workload in Taichi: a block of weakly compressible fluid falls in a box (MLS-MPM, dense grid).
 
 Beside our solver in `coppice-bench mpm`: prints one JSON line with what was set up, then waits. Each line `steps N` on
-standard input advances N time steps and prints {"seconds": ...}; `state` prints the fluid's mean position and speed.
+standard input advances N time steps and prints {"seconds": ...}; `state` prints the fluid's mean position and downward speed.
 With --frames N it runs N frames of 25 steps by itself and prints the median.
 
 Particles start at random places in [0.15, 0.55]^3 at rest, J only, E = 400, density 1, gravity 9.8 on every node, walls
@@ -74,9 +74,8 @@ def main():
         return
 
     def state():
-        speed = (v.to_numpy().astype("f8") ** 2).sum(axis=1) ** 0.5
         mean = [float(c) for c in x.to_numpy().astype("f8").mean(axis=0)]
-        return {"mean": mean, "speed": float(speed.mean())}
+        return {"mean": mean, "fall": float(-v.to_numpy().astype("f8")[:, 1].mean())}
 
     taichi_mpm.serve("mpm3d_taichi.py", lines, lambda count: {"seconds": steps(count)}, state)
 
