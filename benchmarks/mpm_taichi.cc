@@ -64,8 +64,8 @@ scene::SceneConfig make_scene(const Case& c) {
   return scene;
 }
 
-// The mean downward speed. Single particles move otherwise in the two: our water holds what random places have
-// made too dense or too thin by the grid's density, Taichi's does not know of that.
+// Returns the mean downward speed. Single particles move otherwise in the two: our water presses where random
+// places have made it too dense, Taichi's does not know of that.
 double mean_fall(mpm::Solver& solver) {
   const mpm::ParticleSnapshot s = solver.wait_snapshot();
   double sum = 0;
