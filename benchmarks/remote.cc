@@ -9,6 +9,7 @@
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/child.h"
 #include "core/error.h"
+#include "core/program_file.h"
 
 namespace coppice::bench {
 namespace {
@@ -82,7 +83,7 @@ Row row_of(const Job& job, const Line& line) {
 
 void run_remote(Report& report) {
   report.begin("remote");
-  const std::filesystem::path program = std::filesystem::path(program_folder()) / "coppice-bench-ranks";
+  const std::filesystem::path program = program_folder() / "coppice-bench-ranks";
   if (!std::filesystem::exists(program)) {
     report.begin("remote: no rows, since this program was built without MPI (libopenmpi-dev, openmpi-bin)");
     return;

@@ -5,8 +5,8 @@
 // drivers that the program loads may need them. No loader path says "only if there is no better", so this does.
 //
 // An older C library cannot be had by a path alone, since the loader is a part of it: the bundle's loader is started,
-// and told what to run. This file itself must start with any C library, so it names no symbol newer than GLIBC_2.2.5:
-// a test reads its versions.
+// and told what to run. This file itself must start with any C library, so it names no symbol newer than glibc 2.28:
+// a test reads their versions.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ __asm__(".symver dlopen, dlopen@GLIBC_2.2.5");
 __asm__(".symver dlvsym, dlvsym@GLIBC_2.2.5");
 __asm__(".symver __libc_start_main, __libc_start_main@GLIBC_2.2.5");
 
-// What crt1.o does, whose reference to __libc_start_main has its newest version. No function of ours runs before main()
+// This does what crt1.o does, whose reference to __libc_start_main has its newest version. No function of ours runs before main()
 // or at exit, so both tables are null.
 __asm__(
     ".globl _start\n"
@@ -41,7 +41,7 @@ __asm__(
     "  call *__libc_start_main@GOTPCREL(%rip)\n"
     "  hlt\n");
 
-// Whether the system's C library is of the version that the bundle was built with, or newer.
+// Returns whether the system's C library is of the version that the bundle was built with, or newer.
 static int system_libc_suffices(void) {
   int major = 0, minor = 0;
   if (sscanf(gnu_get_libc_version(), "%d.%d", &major, &minor) != 2) return 0;

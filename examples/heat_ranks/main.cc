@@ -1,5 +1,5 @@
-// The hot spot of examples/heat, on ranks: `heat_ranks --ranks 4`, or `mpirun -n 4 heat_ranks`. Each has a part
-// of the tree. What differs is the tree's cluster, who prints, and main().
+// The hot spot of examples/heat, on ranks: `heat_ranks --ranks 4`, or `mpirun -n 4 heat_ranks`. Each has a
+// part of the tree. What differs is the tree's cluster, who prints, and main().
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,8 @@
 using namespace coppice;
 using namespace coppice::executor::remote;
 
-double largest_error(const Cluster& cluster, const IntrusivePtr<Device>& device, int n) {  // with n cells per metre
+// With n cells per metre.
+double largest_error(const Cluster& cluster, const IntrusivePtr<Device>& device, int n) {
   Tree tree(cluster, device, {.origin = {-256, -256}});     // of cells (-256, -256) to (255, 255)
   Node leaf = tree.root().pointer({64, 64}).dense({8, 8});  // 64 x 64 leaves of 8 x 8 cells
   Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");

@@ -127,9 +127,12 @@ std::vector<TreeCut::Blocks> TreeCut::wait_exchange_blocks(const std::vector<Blo
   return come;
 }
 
+uint32_t TreeCut::block_cells(uint32_t node) const {
+  return node == node_ ? 1 : static_cast<uint32_t>(layout_.node(node).num_cells);
+}
 uint64_t TreeCut::block_bytes(uint32_t field) const {
   const TreeField& f = layout_.field(field);
-  return f.bytes * (f.node == node_ ? 1 : layout_.node(f.node).num_cells);
+  return f.bytes * block_cells(f.node);
 }
 
 namespace {
@@ -178,8 +181,7 @@ RankLink::Bytes TreeCut::wait_pack(TreeStorage& tree, uint32_t field, const Bloc
   const IntrusivePtr<Buffer> at = wait_upload(tree.device(), cells.data(), cells.size() * sizeof(int32_t)),
                              out = tree.device().reserve(packed.size(), packed.size());
   wait_in_order(tree.stream(), "sparse.pack_blocks", [&](InStream& s) {
-    const CoppiceBlockValues from =
-        values_in(tree, field, static_cast<uint32_t>(block_bytes(field) / layout_.field(field).bytes));
+    const CoppiceBlockValues from = values_in(tree, field, block_cells(node));
     run_now(s, tree.programs().in_order(s), pack_values, blocks.size() * from.parts, from, at->as<int32_t>(),
             out->as<unsigned char>());
     s.wait_copy(packed.data(), out->data(), packed.size());
@@ -199,8 +201,7 @@ void TreeCut::wait_unpack(TreeStorage& tree, uint32_t field, const Blocks& block
   const IntrusivePtr<Buffer> at = wait_upload(tree.device(), cells.data(), cells.size() * sizeof(int32_t)),
                              in = wait_upload(tree.device(), packed.data(), packed.size());
   wait_in_order(tree.stream(), "sparse.unpack_blocks", [&](InStream& s) {
-    const CoppiceBlockValues to =
-        values_in(tree, field, static_cast<uint32_t>(block_bytes(field) / layout_.field(field).bytes));
+    const CoppiceBlockValues to = values_in(tree, field, block_cells(node));
     run_now(s, tree.programs().in_order(s), unpack_values, blocks.size() * to.parts, to, at->as<int32_t>(),
             in->as<const unsigned char>());
   });

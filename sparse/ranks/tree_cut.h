@@ -10,10 +10,11 @@
 // changed and which fields' mirrors are out of date, and they come to the exchanges together:
 //
 //   wait_sync()     before a launch, when cells may have come or gone since: blocks that were activated in
-//                   others' parts are told to their owners; parts are chosen anew where they have become uneven,
-//                   and blocks that change hands are sent with all their values; mirrors are made and dropped
-//   wait_fresh()    before a launch that reads around its own cells: owners send the values of the blocks that
-//                   others mirror
+//                   others' parts are told to their owners; parts are chosen anew where they have become
+//                   uneven, and blocks that change hands are sent with all their values; mirrors are made and
+//                   dropped
+//   wait_fresh()    before a launch that reads around its own cells: owners send the values of the blocks
+//                   that others mirror
 //
 // Both block the host. Used by one thread at a time.
 #pragma once
@@ -90,6 +91,7 @@ class TreeCut {
   // A field's values of blocks, block after block.
   RankLink::Bytes wait_pack(TreeStorage& tree, uint32_t field, const Blocks& blocks) const;
   void wait_unpack(TreeStorage& tree, uint32_t field, const Blocks& blocks, RankLink::Bytes packed) const;
+  uint32_t block_cells(uint32_t node) const;
   uint64_t block_bytes(uint32_t field) const;
   // Sends a field's values of the blocks in `to` to their ranks, and puts what comes into those in `from`.
   void wait_exchange_values(TreeStorage& tree, uint32_t field, const std::vector<Blocks>& to,

@@ -35,7 +35,8 @@ for r in records:
         if r['name'] == 'dropped_events': print('dropped', r['args']['count'])
         continue
     if r['ph'] in 'sf':  # on the event before it
-        assert (r['tid'], r['ts']) == last and r['cat'] and r['name'] and r.get('bp') == {'s': None, 'f': 'e'}[r['ph']], r
+        assert (r['tid'], r['ts']) == last and r['cat'] and r['name'], r
+        assert r.get('bp') == {'s': None, 'f': 'e'}[r['ph']], r
         print({'s': 'tail', 'f': 'head'}[r['ph']], int(r['id'], 16))
         continue
     last = r['tid'], r['ts']

@@ -5,10 +5,10 @@
 //   Worker worker({.protocol = {.self = transport.rank(), .n_workers = transport.n_ranks(),
 //                               .session = transport.session()}}, transport, clock, host, codecs);
 //
-//   send()      a packet of at most eager_bytes is one message for the ring; a larger one is a message for the
-//               ring that says how long it is, and its bytes
-//   ring        n_receives preposted receives of eager_bytes each. MPI matches them in their order, and each is
-//               posted again as soon as its bytes are copied
+//   send()      a packet of at most eager_bytes is one message for the ring; a larger one is a message for
+//               the ring that says how long it is, and its bytes
+//   ring        n_receives preposted receives of eager_bytes each. MPI matches them in their order, and each
+//               is posted again as soon as its bytes are copied
 //   large       a receive of the length that was announced is posted straight into the packet's memory; a tag
 //               that counts says which bytes belong to which announcement
 //   wait()      polls: without a pause for `spin`, giving way to other threads for `yield` more, then with
@@ -49,8 +49,8 @@ struct MpiTransportOptions {
   // `most_sleep` and what the system adds to a sleep, some 60 us.
   Time spin = std::chrono::microseconds(5), yield = std::chrono::milliseconds(1);
   Time most_sleep = std::chrono::microseconds(500);
-  // As many requests may be under way to one rank; what is more is lost, which is how packets to a rank that
-  // takes nothing any more end. A channel has no more than 1024 messages under way.
+  // At most this many requests are under way to one rank. What is more is lost, which is how packets to a
+  // rank end that takes nothing any more. A channel has no more than 1024 messages under way.
   int most_pending = 4096;
   Time end_timeout = std::chrono::seconds(60);  // of the destructor: longer than any rank lags behind
   bool drives_on_main_thread = false;
