@@ -210,9 +210,10 @@ ForkGuard::ForkGuard() : made_in_(forks_.load(std::memory_order_relaxed)) {}
 void ForkGuard::refuse(std::string_view what) {
   throw Error(
       ErrorCode::kUnavailable,
-      fmt::format("{}: its device belongs to the process that this one was forked from, whose threads are "
-                  "not here; use it there alone, or fork before it is made",
-                  what));
+      fmt::format(
+          "{}: its device or queue belongs to the process that this one was forked from, whose threads are "
+          "not here; use it there alone, or fork before it is made",
+          what));
 }
 
 }  // namespace coppice

@@ -50,7 +50,7 @@ void Request::release_resources() {
 
 void Request::cancel() {
   // The flag is set before the list is read: whatever is added to the list later sees the flag.
-  if ((flags_.fetch_or(kCancelled, std::memory_order_relaxed) & kCancelled) != 0) return;
+  if ((flags_.fetch_or(kCancelled, std::memory_order_relaxed) & kCancelled) != 0 || is_parents()) return;
   std::vector<Suspended*> held;
   {
     const std::lock_guard lock(mutex_);
@@ -80,6 +80,7 @@ bool Request::remove(Suspended& suspended) {
 }
 
 std::string Request::describe_waiting() const {
+  if (is_parents()) guard_.check("describe_waiting()");
   std::string text;
   const std::lock_guard lock(mutex_);
   flags_.fetch_or(kDescribed, std::memory_order_relaxed);

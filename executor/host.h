@@ -16,6 +16,7 @@
 #include <typeindex>
 #include <unordered_map>
 
+#include "core/process_end.h"
 #include "executor/pending_events.h"
 #include "executor/work_queue.h"
 #include "gpu/stream.h"
@@ -88,7 +89,8 @@ class Request final : public RefCounted {
 
   // Operations that have not started are skipped, with the error kCancelled: those that wait, and loops
   // and branches that do, on the calling thread, before this returns. Those that run, or have something
-  // under way, are not interrupted.
+  // under way, are not interrupted. In a forked child of the process that has the host's queue nothing is
+  // skipped: what waits is its parent's.
   void cancel();
   // cancel() at that time; of several deadlines the first counts. It keeps nothing alive: it goes with the
   // last reference to the request. False: it will not be cancelled then, since the queue was shut down or the
@@ -99,7 +101,8 @@ class Request final : public RefCounted {
 
   // Says which operations of this request wait for what, a line each; it is empty when all has run. It
   // serves to find out why a run does not come to its end, and the run may still go on: operations that
-  // end meanwhile wait until this has returned.
+  // end meanwhile wait until this has returned. Errors: kUnavailable in a forked child of the process that
+  // has the host's queue.
   std::string describe_waiting() const;
 
   // Suspended work is added and removed by the executor and the operations that run functions. False,
@@ -119,7 +122,10 @@ class Request final : public RefCounted {
 
  private:
   void release_resources() override;
+  // A thread of the parent may have held the lock when this process was forked.
+  bool is_parents() const { return guard_.is_in_child() && host_->queue() != nullptr; }
 
+  const ForkGuard guard_;
   IntrusivePtr<Host> host_;  // these two are never changed while there is a reference
   IntrusivePtr<Stream> stream_;
   const uint64_t source_;

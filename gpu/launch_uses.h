@@ -20,6 +20,7 @@ struct LaunchUse {
   bool star = true;               // of a reach
   bool depends_on_order = false;  // of the items: which of several values stays, how sums are rounded
   int16_t radius = 0;             // cells around its own; kAnywhere: by coordinate
+  bool in_neighbours = false;     // what is anywhere is in blocks beside its own
   uint32_t effects = 0;           // of namespace effect
   RefCounted* tree = nullptr;     // of a field or topology: a TreeStorage, kept by the launch
   uint32_t node = 0, field = 0;

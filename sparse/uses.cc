@@ -79,8 +79,10 @@ LaunchUse use_of(const HandleUse& h, uint32_t kernel, bool over_blocks) {
   // It is not told which of a kernel's Reads reads elsewhere.
   const bool anywhere = h.role == Role::kGrow || h.role == Role::kAppend || h.role == Role::kAtomic ||
                         (h.role == Role::kAccumulate && h.radius == 0) ||
-                        (h.role == Role::kRead && (kernel & kReadsAnywhere) != 0);
+                        (h.role == Role::kRead && (kernel & (kReadsAnywhere | kReadsNeighbours)) != 0);
   use.radius = anywhere ? LaunchUse::kAnywhere : static_cast<int16_t>(h.radius);
+  use.in_neighbours =
+      h.role == Role::kRead && (kernel & (kReadsAnywhere | kReadsNeighbours)) == kReadsNeighbours;
   use.effects = effects_of(h, kernel, over_blocks);
   use.depends_on_order = depends_on_order(h);
   use.name = field_name(h);
@@ -275,7 +277,8 @@ std::string text_of(const LaunchUses& uses) {
     text += "  " + words_of(use, ~0u);
     if (!use.role.empty()) text += fmt::format(" as {}", use.role);
     const bool is_tree = use.kind != LaunchUse::Kind::kMemory;
-    if (is_tree && use.radius == LaunchUse::kAnywhere) text += ", anywhere";
+    if (is_tree && use.radius == LaunchUse::kAnywhere)
+      text += use.in_neighbours ? ", in blocks beside its own" : ", anywhere";
     if (use.radius > 0) text += fmt::format(", {}<{}>", use.star ? "Star" : "Box", use.radius);
     if (is_tree && use.role.empty()) text += ", to loop over them";
     text += use.depends_on_order ? ", in the order of the items\n" : "\n";

@@ -293,7 +293,8 @@ std::string usage_message(const Grammar& grammar, const std::vector<std::string>
 constexpr const char* kUsesLegend =
     "What each operation comes behind, and of each launch a line for every field, topology and piece of "
     "memory that it uses.\n"
-    "as: the role of the handle; Star<N>, Box<N>, anywhere: how far from its own cell; else there alone.\n"
+    "as: the role of the handle; Star<N>, Box<N>, in blocks beside its own, anywhere: how far from its own "
+    "cell; else there alone.\n"
     "activates, deactivates, tests: it changes the topology, or asks what is active.\n"
     "in the order of the items: the result depends on it, as sums of floats do.\n";
 
@@ -416,6 +417,7 @@ int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& h
       refuse_scene_files(option, file, options.scene);
       refuse_output(option, file, options.output_folder.string());
     }
+    refuse_same_file("--plan", arguments.plan_file, "--dot", arguments.dot_file);
     describe_functions(arguments, options, hooks, out);
     return kExitDone;
   }

@@ -47,4 +47,17 @@ void refuse_output(const std::string& option, const std::string& file, const std
                           option, file, folder));
 }
 
+void refuse_same_file(const std::string& option, const std::string& file, const std::string& other_option,
+                      const std::string& other) {
+  if (!is_named(file) || !is_named(other)) return;
+  std::error_code status;
+  const fs::path target = follow_links(file), of_other = follow_links(other);
+  if (fs::exists(target, status)
+          ? !fs::is_regular_file(target, status) || !fs::equivalent(target, of_other, status)
+          : fs::weakly_canonical(target) != fs::weakly_canonical(of_other))
+    return;
+  throw Error(ErrorCode::kUsage, fmt::format("{} {} and {} {} are one file; name another for one of them",
+                                             other_option, other, option, file));
+}
+
 }  // namespace coppice

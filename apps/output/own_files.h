@@ -17,4 +17,8 @@ void refuse_input(const std::string& option, const std::string& file, const std:
 // (empty: the working folder). The file needs not be there.
 void refuse_output(const std::string& option, const std::string& file, const std::string& folder);
 
+// Errors: kUsage, naming both, where two options name one file: one of the texts would be lost.
+void refuse_same_file(const std::string& option, const std::string& file, const std::string& other_option,
+                      const std::string& other);
+
 }  // namespace coppice

@@ -26,8 +26,8 @@ namespace coppice::jit {
 namespace {
 
 constexpr uint32_t kUnknownEffects = kLoadsMemory | kStoresMemory | kAtomicsOnMemory | kDrawsFromMemory |
-                                     kComputesAddresses | kReadsAnywhere | kLooksAtLists | kAddsAsItGrows |
-                                     kDecidesByChanges | kDecidesByFields;
+                                     kComputesAddresses | kReadsAnywhere | kReadsNeighbours | kLooksAtLists |
+                                     kAddsAsItGrows | kDecidesByChanges | kDecidesByFields;
 
 bool is_opaque(const llvm::Function& f) {
   for (const llvm::StringRef mark :
@@ -244,8 +244,10 @@ uint32_t effects_of_call(const llvm::CallBase& call) {
     return kActivatesCells | (adds ? kAddsAsItGrows : 0);
   }
   if (is_marked(*callee, kDeactivates)) return kDeactivatesCells;
-  if (is_marked(*callee, kTests)) return kTestsCells | (is_marked(*callee, kAnywhere) ? kReadsAnywhere : 0);
-  if (is_opaque(*callee)) return is_marked(*callee, kAnywhere) ? kReadsAnywhere : 0;
+  const uint32_t reads = (is_marked(*callee, kAnywhere) ? kReadsAnywhere : 0) |
+                         (is_marked(*callee, kNeighbours) ? kReadsNeighbours : 0);
+  if (is_marked(*callee, kTests)) return kTestsCells | reads;
+  if (is_opaque(*callee)) return reads;
   if (const auto* copy = llvm::dyn_cast<llvm::MemTransferInst>(&call)) {
     return effect_on(copy->getRawDest(), kStoresMemory) | effect_on(copy->getRawSource(), kLoadsMemory);
   }

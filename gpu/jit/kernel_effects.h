@@ -24,7 +24,8 @@ inline constexpr uint32_t kDrawsFromMemory =
     64;  // uses what an atomic operation gave it: what it does next depends on the order of items
 // Reaches memory by addresses that are no argument's: they were loaded, or made of integers.
 inline constexpr uint32_t kComputesAddresses = 2048;
-inline constexpr uint32_t kReadsAnywhere = 128;  // by at(), length() or neighbour_data(), whatever the reach
+inline constexpr uint32_t kReadsAnywhere = 128;     // by at() or length(), whatever the reach
+inline constexpr uint32_t kReadsNeighbours = 8192;  // by neighbour_data(), blocks beside its own
 inline constexpr uint32_t kLooksAtLists =
     1024;  // by an Append: reads or writes elements, or uses the index that append() gives
 inline constexpr uint32_t kAddsAsItGrows = 4096;  // by a Grow's add()

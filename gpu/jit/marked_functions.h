@@ -21,6 +21,7 @@ inline constexpr llvm::StringRef kActivates = "ext_coppice_activates";
 inline constexpr llvm::StringRef kDeactivates = "ext_coppice_deactivates";
 inline constexpr llvm::StringRef kTests = "ext_coppice_tests";
 inline constexpr llvm::StringRef kAnywhere = "ext_coppice_anywhere";
+inline constexpr llvm::StringRef kNeighbours = "ext_coppice_neighbours";
 
 // Tells whether a function carries a mark.
 bool is_marked(const llvm::Function& f, llvm::StringRef with);

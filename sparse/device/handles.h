@@ -106,8 +106,8 @@ struct Read : Handle<T, Role::kRead> {
   }
   // Returns the values of a neighbouring block, (dx, dy, dz) in -1..1; an inactive one reads as zeros.
   template <int D>
-  COPPICE_ACCESS COPPICE_ANYWHERE COPPICE_INLINE Values<const T> neighbour_data(const Block<D>& block,
-                                                                                const int32_t (&d)[D]) const {
+  COPPICE_ACCESS COPPICE_NEIGHBOURS COPPICE_INLINE Values<const T> neighbour_data(
+      const Block<D>& block, const int32_t (&d)[D]) const {
     if (!this->may(block, effect::kReads, device::kAnyReach)) return this->template no_values<const T>(block);
     device::refuses_others(block.launch, this->id.field, {block.origin[0], block.origin[1], block.origin[2]});
     return device::neighbour_values<const T>(block, this->id.field, device::offset_coord(d));

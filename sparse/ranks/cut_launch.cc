@@ -60,7 +60,7 @@ void check_use(const LaunchRequest& r, const LaunchUse& use) {
     refuse_launch(
         r, fmt::format("{}, and tree '{}' is cut over ranks: {}", use.name, tree->options().name, why));
   };
-  const bool is_anywhere = use.radius == LaunchUse::kAnywhere;
+  const bool is_anywhere = use.radius == LaunchUse::kAnywhere && !use.in_neighbours;
   if (use.does(effect::kReads) && is_anywhere)
     refuse("it is read by coordinate, which only a cell's owner can; a Read<T, Box<n>> reads around a cell");
   if (use.does(effect::kReads) && !r.loop.tree)
@@ -99,7 +99,7 @@ void wait_before_launch(const LaunchRequest& r, const LaunchUses& uses) {
     std::vector<uint32_t> fields;
     for (const LaunchUse& use : uses.all)
       if (use.tree == tree && use.kind == LaunchUse::Kind::kField && use.does(effect::kReads) &&
-          use.radius > 0 && std::ranges::find(fields, use.field) == fields.end())
+          (use.radius > 0 || use.in_neighbours) && std::ranges::find(fields, use.field) == fields.end())
         fields.push_back(use.field);
     tree->cut().wait_fresh(*tree, fields);
   }

@@ -1,4 +1,6 @@
 // Files of a run that no other output of it may overwrite.
+#include <fstream>
+
 #include "apps/output/own_files.h"
 #include "tests/apps/geometry_test_files.h"
 
@@ -6,6 +8,26 @@ namespace coppice {
 namespace {
 
 namespace fs = std::filesystem;
+
+TEST(OwnFiles, TwoOptionsMayNotNameOneFile) {
+  const fs::path folder = fs::path(testing::TempDir()) / "two_options";
+  fs::create_directories(folder);
+  const std::string file = folder / "f", link = folder / "link";
+  fs::remove(link);
+  fs::create_symlink("f", link);
+  const auto refuse = [](const std::string& a, const std::string& b) {
+    refuse_same_file("--plan", a, "--dot", b);
+  };
+  for (const bool is_there : {false, true}) {
+    fs::remove(file);
+    if (is_there) std::ofstream(file) << "x";
+    for (const std::string& same : {file, link, (folder / "." / "f").string()})
+      expect_error(ErrorCode::kUsage, "are one file", [&] { refuse(file, same); });
+    refuse(file, folder / "g");
+    refuse(folder / "g", file);
+  }
+  for (const char* each : {"-", "", "/dev/null"}) refuse(each, each);
+}
 
 TEST(OwnFiles, InputsAreSeenByAnyName) {
   const TemporaryFolder folder;

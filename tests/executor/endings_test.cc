@@ -4,12 +4,15 @@
 #include <tbb/global_control.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <latch>
 #include <thread>
 
+#include "core/error.h"
+#include "executor/host.h"
 #include "executor/work_queue.h"
 
 namespace coppice::executor {
@@ -84,6 +87,37 @@ TEST(Endings, AForkedChildWaitsForItsOwnTasks) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// A thread of the parent may hold the request's lock when it forks.
+TEST(Endings, AForkedChildIsRefusedItsParentsRequest) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer does not follow forks of processes with threads";
+#endif
+  const auto host = make_intrusive<Host>(WorkQueue::create({.threads = 1}));
+  const auto request = host->start_request();
+  std::atomic<bool> ends{false};
+  std::thread busy([&] {
+    while (!ends) request->describe_waiting();
+  });
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      try {
+        request->cancel();
+        request->describe_waiting();
+      } catch (const Error& error) {
+        _exit(error.code() == ErrorCode::kUnavailable && request->is_cancelled() ? 7 : 8);
+      }
+      _exit(9);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << "fork " << i << ", status " << status;
+  }
+  ends = true;
+  busy.join();
 }
 
 }  // namespace
