@@ -13,4 +13,5 @@
 #include "sparse/device/loops.h"
 #include "sparse/device/messages.h"
 #include "sparse/device/random.h"
+#include "sparse/device/rank_map.h"
 #include "sparse/device/stencils.h"

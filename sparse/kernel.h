@@ -10,6 +10,7 @@
 #include "gpu/jit/bitcode.h"
 #include "gpu/jit/kernel_effects.h"
 #include "sparse/device/arguments.h"
+#include "sparse/device/rank_map.h"
 
 namespace coppice {
 

@@ -19,6 +19,7 @@ struct Loop {
   const uint64_t* device_count = nullptr;
   std::optional<device::LoopBox> box = {};  // of over_box(), or of a range of several dimensions
   int range_dims = 0;                       // of such a range
+  bool is_own = false;                      // of own_range()
 };
 // Loops over the active cells of a node (Cell kernels), its containers (Block and BlockTeam kernels) or,
 // for a dynamic node, the elements of its lists (Entry kernels). Errors: kInvalidArgument for a node that
@@ -43,6 +44,14 @@ inline Loop range(int64_t begin, int64_t end) {
   return {{}, 0, begin, end > begin ? static_cast<uint64_t>(end) - static_cast<uint64_t>(begin) : 0};
 }
 inline Loop range(int64_t end) { return range(0, end); }
+// Loops over so many items that are this rank's own, as its particles are: where trees are cut over ranks
+// (docs/ranks.md) each rank gives its own number, and reads the cells that are there, its own and its
+// mirrors. A range() elsewhere.
+inline Loop own_range(int64_t end) {
+  Loop loop = range(end);
+  loop.is_own = true;
+  return loop;
+}
 // Loops over the coordinates from `low` (by default zeros) up to, not including, `high`, two or three numbers
 // each: for a kernel that takes an Item2 or an Item3. The last axis is the fastest one; no tree is asked. One
 // where an axis has nothing is empty. Errors: kInvalidArgument for another number of axes, or more than 2^62

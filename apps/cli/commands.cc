@@ -28,6 +28,7 @@
 #include "core/log.h"
 #include "core/nearest_name.h"
 #include "core/printable.h"
+#include "core/start_ranks.h"
 #include "core/trace.h"
 
 namespace coppice::cli {
@@ -44,6 +45,10 @@ struct Arguments {
   int threads = 0;
   bool deterministic = false;
   bool overwrite = false;
+  const char* const* words = nullptr;  // argv
+  int checkpoint_every = 0;
+  bool resumes = false;
+  int ranks = 0;  // 0: this process alone, or the job that it is a rank of
   bool explain = false;
   std::string dot_file, plan_file;
   std::string trace_file;
@@ -171,6 +176,41 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
       ->type_name("FILE");
 }
 
+void add_run_options(CLI::App& run, Arguments& arguments) {
+  run.add_option("-o,--output", arguments.output_folder, "folder for what is written (default: out/<scene>)")
+      ->type_name("DIR");
+  run.add_flag("--overwrite", arguments.overwrite, "replace frames that are already in the folder");
+  run.add_option("--checkpoint", arguments.checkpoint_every,
+                 "write the whole state every N frames and at the end, also that of Ctrl-C, for --resume")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000000));
+  run.add_flag(
+         "--resume", arguments.resumes,
+         "go on from the checkpoint in the folder, with any number of ranks or threads; --frames may be "
+         "another")
+      ->excludes(run.get_option("--overwrite"));
+  run.add_option("--ranks", arguments.ranks,
+                 "start so many processes on this machine, each of which has a part of the simulation; "
+                 "several machines: mpirun coppice run (docs/ranks.md)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  run.add_flag("--explain", arguments.explain,
+               "print the functions that the scene would run on the device and what their launches touch; "
+               "kernels are compiled for that, and no step is done");
+  run.add_option("--dot", arguments.dot_file,
+                 "write a drawing of these functions for Graphviz (-: to the terminal); no step is done")
+      ->type_name("FILE");
+  run.add_option("--plan", arguments.plan_file,
+                 "draw where the temporaries of these functions lie, offsets over time, as SVG (-: to the "
+                 "terminal); no step is done")
+      ->type_name("FILE");
+  run.add_option(
+         "--trace", arguments.trace_file,
+         "write what every thread and stream did when, for ui.perfetto.dev or chrome://tracing (-: to "
+         "the terminal)")
+      ->type_name("FILE");
+}
+
 Grammar::Grammar(Arguments& arguments) {
   app.name("coppice");
   app.set_version_flag("--version", version_text());
@@ -180,24 +220,7 @@ Grammar::Grammar(Arguments& arguments) {
   run = app.add_subcommand("run", "simulate a scene and write its frames");
   add_scene_options(*run, arguments);
   add_device_options(*run, arguments);
-  run->add_option("-o,--output", arguments.output_folder, "folder for what is written (default: out/<scene>)")
-      ->type_name("DIR");
-  run->add_flag("--overwrite", arguments.overwrite, "replace frames that are already in the folder");
-  run->add_flag("--explain", arguments.explain,
-                "print the functions that the scene would run on the device and what their launches touch; "
-                "kernels are compiled for that, and no step is done");
-  run->add_option("--dot", arguments.dot_file,
-                  "write a drawing of these functions for Graphviz (-: to the terminal); no step is done")
-      ->type_name("FILE");
-  run->add_option("--plan", arguments.plan_file,
-                  "draw where the temporaries of these functions lie, offsets over time, as SVG (-: to the "
-                  "terminal); no step is done")
-      ->type_name("FILE");
-  run->add_option(
-         "--trace", arguments.trace_file,
-         "write what every thread and stream did when, for ui.perfetto.dev or chrome://tracing (-: to "
-         "the terminal)")
-      ->type_name("FILE");
+  add_run_options(*run, arguments);
 
   view = app.add_subcommand("view", "watch a scene while it is simulated, and steer it");
   add_scene_options(*view, arguments);
@@ -377,6 +400,9 @@ RunOptions run_options(const Arguments& arguments) {
   options.threads = arguments.threads;
   options.deterministic = arguments.deterministic;
   options.overwrite = arguments.overwrite;
+  options.assignments = arguments.assignments;
+  options.checkpoint_every = arguments.checkpoint_every;
+  options.resumes = arguments.resumes;
   return options;
 }
 
@@ -408,8 +434,13 @@ int view_command(const Arguments& arguments, const CliHooks& hooks, const std::a
 int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& hooks,
                 const std::atomic<bool>& stop) {
   COPPICE_CHECK(static_cast<bool>(hooks.run), "the program gave no way to run a scene");
+  const bool is_run = !arguments.explain && arguments.dot_file.empty() && arguments.plan_file.empty();
+  if (is_run && arguments.ranks > 0 && !is_mpi_rank()) {
+    hooks.start_ranks(arguments.ranks, arguments.words);
+    return kExitDone;
+  }
   const RunOptions options = run_options(arguments);
-  if (arguments.explain || !arguments.dot_file.empty() || !arguments.plan_file.empty()) {
+  if (!is_run) {
     if (!arguments.trace_file.empty())
       throw Error(ErrorCode::kUsage, "--trace records a run, and --explain, --dot and --plan do no step");
     for (const auto& [option, file] :
@@ -423,7 +454,8 @@ int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& h
   }
   refuse_scene_files("--trace", arguments.trace_file, options.scene);
   refuse_output("--trace", arguments.trace_file, options.output_folder.string());
-  TraceSession recording(arguments.trace_file);
+  // The first of several ranks is recorded.
+  TraceSession recording(launched_rank().value_or(0) == 0 ? arguments.trace_file : "");
   const RunOutcome outcome = hooks.run(options, stop);
   recording.finish();
   return outcome == RunOutcome::kFinished ? kExitDone : kExitInterrupted;
@@ -557,7 +589,9 @@ int dispatch(const Grammar& grammar, const Arguments& arguments, std::ostream& o
 // Prints one line whatever the message holds: what files and command lines hold is repeated there, and
 // library messages may have line breaks in them.
 void print_error(std::ostream& err, const std::string& message) {
-  err << "coppice: error: " << printable(message) << "\n";
+  const int rank = launched_rank().value_or(0);
+  const std::string which = rank > 0 ? fmt::format("rank {}: ", rank) : "";
+  err << "coppice: " << which << "error: " << printable(message) << "\n";
 }
 
 int exit_code_of(ErrorCode code) {
@@ -593,6 +627,7 @@ int parse_and_dispatch(int argc, const char* const* argv, std::ostream& out, std
     return kExitUsage;
   }
   check_environment();
+  arguments.words = argv;
   return dispatch(grammar, arguments, out, err, hooks, stop);
 }
 
@@ -606,7 +641,10 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
     if (!out) throw Error(ErrorCode::kIo, "cannot write to standard output");
     return code;
   } catch (const Error& error) {
-    print_error(err, error.what());
+    // The first rank says what is wrong with a scene, for all that read the same file.
+    const bool is_said =
+        error.code() == ErrorCode::kUsage && launched_rank().value_or(0) > 0 && are_ranks_here();
+    if (!is_said) print_error(err, error.what());
     return exit_code_of(error.code());
   } catch (const std::bad_alloc&) {
     print_error(err, "out of memory");

@@ -34,7 +34,10 @@ struct RunOptions {
   int threads = 0;  // of the cpu device; 0: all cores
   bool deterministic =
       false;  // the same files from run to run, whatever the number of threads; on the cpu device
-  bool overwrite = false;  // frames that are in output_folder may be replaced
+  bool overwrite = false;                // frames that are in output_folder may be replaced
+  std::vector<std::string> assignments;  // that the scene was loaded with, "material.density=900"
+  int checkpoint_every = 0;              // frames from one checkpoint to the next; 0: none are written
+  bool resumes = false;                  // goes on from the checkpoint in output_folder
 };
 
 // `coppice view`: a scene beside somebody who looks.
@@ -84,6 +87,8 @@ struct FunctionsText {
 struct CliHooks {
   // Polls `stop` after each frame; when it is set, returns kInterrupted with every file whole.
   std::function<RunOutcome(const RunOptions& options, const std::atomic<bool>& stop)> run;
+  // Becomes so many ranks, each of which runs this command line. Does not return, but in tests.
+  std::function<void(int n_ranks, const char* const* argv)> start_ranks;
   // Returns when the window was closed, or the last frame was shown.
   std::function<RunOutcome(const ViewOptions& options, const std::atomic<bool>& stop)> view;
   // Reads all that the scene names and says what it would be; throws what a run would throw at its start.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "apps/mpm/hand.h"
@@ -44,6 +45,7 @@ std::vector<Vec3f> wait_without_taken(SolverState<D>& state, size_t emitter,
   wait_done(state.program.launch(kernels::mark_taken<D>, range(static_cast<int64_t>(state.particles.size())),
                                  state.particles.arrays(), subcells, marks->as<uint32_t>()));
   state.device->wait_copy(is_taken.data(), marks->data(), count * 4);
+  if (state.cluster) state.cluster->wait_sum_each(std::span(is_taken));
   const Vec3d origin = state.origin();
   std::vector<Vec3f> free;
   std::ranges::copy_if(places, std::back_inserter(free), [&](const Vec3f& p) {
@@ -57,6 +59,7 @@ template <int D>
 void wait_arrive(SolverState<D>& state, size_t emitter, std::vector<Vec3f> places, const Vec3f& velocity) {
   ParticleStore<D>& particles = state.particles;
   wait_done(state.device->default_stream().barrier());
+  // Over ranks each gets a part of them only.
   const uint64_t n = places.size(), sum = particles.size() + n;
   // There is room for more, so that not all of them are moved each time that others come.
   if (sum > particles.capacity())

@@ -4,8 +4,10 @@
 #pragma once
 #include <optional>
 
+#include "apps/mpm/block_order.h"
 #include "apps/mpm/solver_types.h"
 #include "core/math.h"
+#include "sparse/ranks/cluster.h"
 #include "sparse/tree.h"
 
 namespace coppice::mpm {
@@ -13,8 +15,10 @@ namespace coppice::mpm {
 template <int D>
 class BlockGrid {
  public:
-  // `cells` are those of the domain, per axis. Wide nodes have second values (solver_types.h).
-  BlockGrid(IntrusivePtr<Device> device, const Vec3i& cells, bool is_wide);
+  // `cells` are those of the domain, per axis. Wide nodes have second values (solver_types.h). Over ranks
+  // each has a part of it.
+  BlockGrid(IntrusivePtr<Device> device, const Vec3i& cells, bool is_wide,
+            const std::optional<Cluster>& cluster = {});
 
   Tree& tree() { return tree_; }
   const Node& leaf() const { return leaf_; }                // its containers are the blocks
@@ -25,8 +29,10 @@ class BlockGrid {
   const Field<NodeValue>& nodes_before() const { return *nodes_before_; }
   const Field<NodeValue>& tiles_before() const { return *tiles_before_; }
   const Field<uint32_t>& numbers() const { return numbers_; }  // each block's place in the loop list
+  const BlockOrder<D>& order() const { return order_; }        // of all blocks in the list
 
  private:
+  BlockOrder<D> order_;
   Tree tree_;
   Node block_, leaf_;
   Field<NodeValue> tiles_;

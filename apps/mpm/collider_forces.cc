@@ -2,6 +2,9 @@
 #include "apps/mpm/collider_forces.h"
 
 #include <cmath>
+#include <cstring>
+#include <span>
+#include <utility>
 
 #include "gpu/host_access.h"
 
@@ -15,8 +18,11 @@ constexpr int kBitsPerSpeed = 41;
 }  // namespace
 
 ColliderForces::ColliderForces(IntrusivePtr<Device> device, size_t n_colliders, double mass_kg,
-                               uint32_t with_sides)
-    : device_(std::move(device)), n_colliders_(n_colliders), with_sides_(with_sides) {
+                               uint32_t with_sides, std::optional<Cluster> cluster)
+    : device_(std::move(device)),
+      cluster_(std::move(cluster)),
+      n_colliders_(n_colliders),
+      with_sides_(with_sides) {
   if (n_colliders_ == 0) return;
   per_impulse_ = static_cast<float>(std::ldexp(1.0, kBitsPerSpeed - std::ilogb(mass_kg) - 1));
   buffer_ = wait_device_copy(*device_, std::vector<ColliderImpulse>(kSums));
@@ -32,11 +38,24 @@ void ColliderForces::wait_clear() {
   device_->wait_copy(sides_->data(), none.data(), kSums * sizeof(SideImpulses));
 }
 
+template <class Sum>
+std::vector<Sum> ColliderForces::wait_sums(const Buffer& buffer) const {
+  std::vector<Sum> sums(kSums);
+  const size_t bytes = kSums * sizeof(Sum);
+  device_->wait_copy(sums.data(), buffer.data(), bytes);
+  if (!cluster_) return sums;
+  // Sums are whole numbers all through, of 64 bits.
+  std::vector<uint64_t> words(bytes / sizeof(uint64_t));
+  std::memcpy(words.data(), sums.data(), bytes);
+  cluster_->wait_sum_each(std::span(words));
+  std::memcpy(sums.data(), words.data(), bytes);
+  return sums;
+}
+
 std::vector<ColliderForce> ColliderForces::wait_read(double seconds) const {
   std::vector<ColliderForce> forces(n_colliders_);
   if (!buffer_) return forces;
-  std::vector<ColliderImpulse> sums(kSums);
-  device_->wait_copy(sums.data(), buffer_->data(), kSums * sizeof(ColliderImpulse));
+  const auto sums = wait_sums<ColliderImpulse>(*buffer_);
   const double scale = 1 / (double{per_impulse_} * seconds);
   for (size_t c = 0; c < n_colliders_; ++c) {
     ColliderImpulse sum{};
@@ -56,8 +75,7 @@ std::vector<ColliderForce> ColliderForces::wait_read(double seconds) const {
 }
 
 void ColliderForces::wait_read_sides(double scale, std::vector<ColliderForce>& forces) const {
-  std::vector<SideImpulses> sums(kSums);
-  device_->wait_copy(sums.data(), sides_->data(), kSums * sizeof(SideImpulses));
+  const auto sums = wait_sums<SideImpulses>(*sides_);
   for (size_t c = 0; c < n_colliders_; ++c) {
     for (size_t side = 0; side < 6; ++side) {
       for (int k = 0; k < 3; ++k) {

@@ -29,7 +29,7 @@ uint64_t wait_emit(SolverState<D>& state, size_t emitter, const Vec3f& center, f
   check_stroke(state.scene, "emit", {center, center, radius_m});
   check_velocity("emit", velocity);
   const Vec3f at(center.x(), center.y(), D == 3 ? center.z() : 0.0f);
-  const uint64_t n = state.particles.size();
+  const uint64_t n = state.particles.num_everywhere();
   // Ids are 32 bits.
   const uint64_t most = std::min(state.most_particles - std::min(n, state.most_particles),
                                  (uint64_t{1} << 32) - state.particles.next_id());
@@ -54,16 +54,17 @@ void wait_push(SolverState<D>& state, const Stroke& stroke, const Vec3f& velocit
                            state.particles.arrays(), capsule_of<D>(stroke, state.origin()),
                            small<D>(velocity.cast<double>()), &state.arguments.control->max_speed_bits));
   state.wait_download_control();
+  if (state.cluster) state.control.max_speed_bits = state.cluster->wait_max(state.control.max_speed_bits);
 }
 
 template <int D>
 uint64_t wait_cut(SolverState<D>& state, const Stroke& stroke) {
   check_stroke(state.scene, "cut", stroke);
   ParticleStore<D>& particles = state.particles;
-  if (particles.size() == 0) return 0;
+  if (particles.num_everywhere() == 0) return 0;
   wait_done(state.program.launch(kernels::mark_kept<D>, range(static_cast<int64_t>(state.particles.size())),
                                  particles.arrays(), capsule_of<D>(stroke, state.origin()),
-                                 particles.keys()->template as<uint32_t>()));
+                                 particles.flags()));
   const uint64_t gone = particles.wait_keep_flagged(state.program);
   if (gone > 0) state.control.drifted = 1;  // where blocks' particles begin is to be found again
   return gone;

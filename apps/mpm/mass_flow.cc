@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "apps/mpm/arrivals.h"
@@ -68,14 +69,15 @@ double MassFlow<D>::mass_of(const std::vector<uint64_t>& counts) const {
 template <int D>
 void MassFlow<D>::wait_take_out() {
   ParticleStore<D>& particles = state_.particles;
-  if (particles.size() == 0) return;
+  if (particles.num_everywhere() == 0) return;
   std::vector<uint32_t> counts(left_.size(), 0);
   const size_t bytes = counts.size() * sizeof(uint32_t);
   state_.device->wait_copy(counts_->data(), counts.data(), bytes);
   wait_done(state_.program.launch(kernels::mark_outflow<D>, range(static_cast<int64_t>(particles.size())),
                                   particles.arrays(), boxes_->as<OutflowBox<D>>(), n_boxes_,
-                                  particles.keys()->template as<uint32_t>(), counts_->as<uint32_t>()));
+                                  particles.flags(), counts_->as<uint32_t>()));
   state_.device->wait_copy(counts.data(), counts_->data(), bytes);
+  if (state_.cluster) state_.cluster->wait_sum_each(std::span(counts));
   if (std::ranges::all_of(counts, [](uint32_t count) { return count == 0; })) return;
   particles.wait_keep_flagged(state_.program);
   for (size_t e = 0; e < counts.size(); ++e) left_[e] += counts[e];
@@ -107,7 +109,8 @@ void MassFlow<D>::wait_bring_in(size_t stream, double time_s) {
   if (s.done_s < 0) {
     // Samples that are in the shape when it begins come where there is room.
     std::vector<Vec3f> first = s.pattern.enter(-1, 0, now_s);
-    if (state_.particles.size() > 0 && !first.empty()) first = wait_without_taken(state_, s.emitter, first);
+    if (state_.particles.num_everywhere() > 0 && !first.empty())
+      first = wait_without_taken(state_, s.emitter, first);
     places.insert(places.end(), first.begin(), first.end());
   }
   s.done_s = until_s;
@@ -119,7 +122,7 @@ void MassFlow<D>::wait_bring_in(size_t stream, double time_s) {
               high = state_.scene.domain.max.template cast<float>() - margin;
   for (Vec3f& p : places)
     for (int k = 0; k < D; ++k) p[k] = std::clamp(p[k], low[k], high[k]);
-  const uint64_t n = places.size(), sum = state_.particles.size() + n;
+  const uint64_t n = places.size(), sum = state_.particles.num_everywhere() + n;
   if (state_.particles.next_id() + n > uint64_t{1} << 32) {
     throw Error(ErrorCode::kOutOfMemory,
                 fmt::format("the inflow of emitter[{}]: 2^32 particles have come, more than there are ids",
@@ -129,6 +132,22 @@ void MassFlow<D>::wait_bring_in(size_t stream, double time_s) {
   const Vec3f velocity = state_.scene.emitters[s.emitter].velocity.template cast<float>();
   wait_arrive(state_, s.emitter, std::move(places), velocity);
   came_[s.emitter] += n;
+}
+
+template <int D>
+void MassFlow<D>::save(Checkpoint& to) const {
+  to.came = came_, to.left = left_;
+  to.inflow_done_s.clear();
+  for (const Stream& s : streams_) to.inflow_done_s.push_back(s.done_s);
+}
+
+template <int D>
+void MassFlow<D>::load(const Checkpoint& from) {
+  if (from.came.size() != came_.size() || from.left.size() != left_.size() ||
+      from.inflow_done_s.size() != streams_.size())
+    throw Error(ErrorCode::kInvalidArgument, "the checkpoint has other emitters than the scene");
+  came_ = from.came, left_ = from.left;
+  for (size_t s = 0; s < streams_.size(); ++s) streams_[s].done_s = from.inflow_done_s[s];
 }
 
 template class MassFlow<2>;

@@ -5,6 +5,7 @@
 #pragma once
 #include <vector>
 
+#include "apps/mpm/checkpoint.h"
 #include "apps/mpm/inflow_pattern.h"
 #include "apps/mpm/outflow_boxes.h"
 #include "apps/mpm/solver_state.h"
@@ -23,6 +24,11 @@ class MassFlow {
   int most_steps(double time_s, double dt_s) const;
   // Takes out what is in an outflow, and lets come what has entered up to `time_s`.
   void wait_update(double time_s);
+
+  // Copies what has come and left to a checkpoint, and back. Errors: kInvalidArgument for another number of
+  // emitters or inflows.
+  void save(Checkpoint& to) const;
+  void load(const Checkpoint& from);
 
   // Since the beginning.
   double mass_in_kg() const { return mass_of(came_); }

@@ -1,4 +1,5 @@
 // Kernels of the MLS-MPM solver: its stages (mpm_steps.h) for 2 and 3 dimensions.
+#include "apps/mpm/block_order.h"
 #include "apps/mpm/body_field.h"
 #include "apps/mpm/elastic_energy.h"
 #include "apps/mpm/grid_values.h"
@@ -67,7 +68,8 @@ COPPICE_KERNEL_2D_3D(number_blocks, Write<std::uint32_t> number, Block<D> block)
 
 COPPICE_KERNEL_2D_3D(block_keys, Read<std::uint32_t> number, Item i, ParticleArrays particles, float inv_dx,
                      std::uint32_t n_groups, std::uint32_t* keys, std::uint32_t* order) {
-  block_key<D>(number, i, particles, inv_dx, n_groups, keys, order);
+  keys[i.index] = block_key<D>(number, i, particles, i.index, inv_dx, n_groups);
+  order[i.index] = static_cast<std::uint32_t>(i.index);
 }
 
 // One turn of a reordering (ParticleStore::reorder).
@@ -77,6 +79,37 @@ COPPICE_KERNEL(reorder_particles, Item i, ParticleArrays from, ParticleArrays to
   const int attribute = to.base < from.base ? turn : n_attributes - 1 - turn;
   to.base[attribute * to.stride + i.index] = from.base[attribute * from.stride + order[i.index]];
 }
+
+// Sorting over ranks (rank_steps.h). The first two tell where the particles were in the list of all blocks.
+COPPICE_KERNEL_2D_3D(note_blocks, Block<D> block, BlockOrder<D> order, std::uint64_t* places) {
+  places[block.number] = order.place(block.origin);
+}
+COPPICE_KERNEL_2D_3D(note_particles, Item i, ParticleArrays particles, const std::uint32_t* keys,
+                     std::uint32_t n_groups, const std::uint64_t* block_places, std::uint64_t* places,
+                     std::uint32_t* order) {
+  const std::uint32_t key = keys[i.index];
+  const float id = particles.base[Attribute<D>::kId * particles.stride + i.index];
+  places[i.index] = key == kNoParticleKey ? kPlaceOfNew | __builtin_bit_cast(std::uint32_t, id)
+                                          : block_places[key / n_groups];
+  order[i.index] = static_cast<std::uint32_t>(i.index);
+}
+COPPICE_KERNEL_2D_3D(find_owners, Item i, ParticleArrays particles, float inv_dx, device::RankMap map,
+                     std::uint32_t* owners) {
+  std::int32_t c[D];
+  home_block<D>(particles, i.index, inv_dx, c);
+  owners[i.index] = map.owner<D>(c);
+}
+COPPICE_KERNEL_2D_3D(ordered_block_keys, Read<std::uint32_t> number, Item i, ParticleArrays particles,
+                     float inv_dx, std::uint32_t n_groups, const std::uint32_t* order, std::uint32_t* keys) {
+  keys[i.index] = block_key<D>(number, i, particles, order[i.index], inv_dx, n_groups);
+}
+// Item i is a chosen particle's attribute: out[attribute][particle].
+COPPICE_KERNEL(gather_particles, Item i, ParticleArrays from, const std::uint32_t* chosen, std::int64_t n,
+               float* out)
+{ out[i.index] = from.base[i.index / n * from.stride + chosen[i.index % n]]; }
+COPPICE_KERNEL(gather_places, Item i, const std::uint64_t* from, const std::uint32_t* chosen,
+               std::uint64_t* out)
+{ out[i.index] = from[chosen[i.index]]; }
 
 // Mass of every node of a block, for output.
 COPPICE_KERNEL_2D_3D(copy_density, Read<NodeValue> grid, Block<D> block, float per_cell, float* values,

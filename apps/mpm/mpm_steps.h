@@ -214,17 +214,16 @@ COPPICE_INLINE void home_block(const ParticleArrays& particles, std::int64_t i, 
   }
 }
 
-// Computes the key that sorts particle i: its block's position in the list, then its group.
+// Returns the key that sorts a particle: its block's position in the list, then its group.
 template <int D>
-COPPICE_INLINE void block_key(const Read<std::uint32_t>& number, const Item& i,
-                              const ParticleArrays& particles, float inv_dx, std::uint32_t n_groups,
-                              std::uint32_t* keys, std::uint32_t* order) {
+COPPICE_INLINE std::uint32_t block_key(const Read<std::uint32_t>& number, const Item& i,
+                                       const ParticleArrays& particles, std::int64_t particle, float inv_dx,
+                                       std::uint32_t n_groups) {
   std::int32_t c[D];
-  home_block<D>(particles, i.index, inv_dx, c);
+  home_block<D>(particles, particle, inv_dx, c);
   COPPICE_UNROLL for (int k = 0; k < D; ++k) c[k] /= kBlockSize<D>;
-  const float group = particles.base[Attribute<D>::kGroup * particles.stride + i.index];
-  keys[i.index] = number.at(i, c) * n_groups + static_cast<std::uint32_t>(group);
-  order[i.index] = static_cast<std::uint32_t>(i.index);
+  const float group = particles.base[Attribute<D>::kGroup * particles.stride + particle];
+  return number.at(i, c) * n_groups + static_cast<std::uint32_t>(group);
 }
 
 }  // namespace coppice::mpm

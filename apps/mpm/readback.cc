@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <numeric>
+#include <span>
+#include <utility>
 
 #include "apps/mpm/launched.h"
 #include "core/error.h"
@@ -69,6 +72,20 @@ void Readback<D>::wait_sum(FrameStats& s) {
     s.angular_momentum += m * (x.cross(v) + 0.25 * cell2 * curl);
   });
   s.elastic_J = wait_elastic_energy();
+  if (state_.cluster) wait_add_up(s);
+}
+
+template <int D>
+void Readback<D>::wait_add_up(FrameStats& s) const {
+  std::array<double, 10> sums{s.mass_kg, s.kinetic_J, s.potential_J, s.elastic_J};
+  for (int k = 0; k < 3; ++k) {
+    sums[static_cast<size_t>(4 + k)] = s.momentum[k];
+    sums[static_cast<size_t>(7 + k)] = s.angular_momentum[k];
+  }
+  state_.cluster->wait_sum_each(std::span<double>(sums));
+  s.mass_kg = sums[0], s.kinetic_J = sums[1], s.potential_J = sums[2], s.elastic_J = sums[3];
+  s.momentum = {sums[4], sums[5], sums[6]};
+  s.angular_momentum = {sums[7], sums[8], sums[9]};
 }
 
 template <int D>
@@ -94,18 +111,18 @@ typename Readback<D>::PlacesById Readback<D>::wait_places_by_id() const {
   const ParticleStore<D>& particles = state_.particles;
   constexpr uint64_t kSparse = 8;  // ids for each particle: where they stream through, ids go up for ever
   PlacesById places;
-  if (particles.next_id() > kSparse * particles.size()) {
-    places.sorted.reserve(particles.size());
-    particles.wait_for_each(std::array{int{A::kId}}, [&](const auto& rows, uint64_t i) {
+  if (particles.next_id() > kSparse * particles.num_everywhere()) {
+    places.sorted.reserve(particles.num_everywhere());
+    particles.wait_for_each_everywhere(std::array{int{A::kId}}, [&](const auto& rows, uint64_t i) {
       places.sorted.push_back(std::bit_cast<uint32_t>(rows[A::kId][i]));
     });
     std::ranges::sort(places.sorted);
     return places;
   }
-  const bool is_whole = particles.next_id() == particles.size();
+  const bool is_whole = particles.next_id() == particles.num_everywhere();
   places.table.assign(particles.next_id(), is_whole);
   if (!is_whole) {
-    particles.wait_for_each(std::array{int{A::kId}}, [&](const auto& rows, uint64_t i) {
+    particles.wait_for_each_everywhere(std::array{int{A::kId}}, [&](const auto& rows, uint64_t i) {
       places.table[std::bit_cast<uint32_t>(rows[A::kId][i])] = 1;
     });
   }
@@ -116,7 +133,8 @@ typename Readback<D>::PlacesById Readback<D>::wait_places_by_id() const {
 template <int D>
 ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
   wait_done(state_.device->default_stream().barrier());
-  ParticleSnapshot s = make_snapshot(state_.particles.size(), D, parts);
+  const bool is_first = !state_.cluster || state_.cluster->rank() == 0;
+  ParticleSnapshot s = make_snapshot(is_first ? state_.particles.num_everywhere() : 0, D, parts);
   constexpr size_t n_matrix = D * D, n_stress = D * (D + 1) / 2;
   const Vec3f shift = state_.origin().template cast<float>();
   const PlacesById place_of = wait_places_by_id();
@@ -127,7 +145,7 @@ ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
   need(A::kPosition, D), need(A::kVelocity, D), need(A::kDeformation, n_matrix);
   if (parts.affine) need(A::kAffine, n_matrix);
   if (parts.stress) need(A::kStress, n_stress);
-  state_.particles.wait_for_each(needed, [&](const auto& rows, uint64_t i) {
+  state_.particles.wait_for_each_everywhere(needed, [&](const auto& rows, uint64_t i) {
     const size_t id = place_of(std::bit_cast<uint32_t>(rows[A::kId][i]));
     s.position[id] = s.velocity[id] = Vec3f::Zero();
     SmallMat<float, D> f{};
@@ -154,13 +172,38 @@ ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
 }
 
 template <int D>
+template <class T>
+std::vector<T> Readback<D>::wait_join(std::vector<T> values) const {
+  if (!state_.cluster) return values;
+  std::vector<RankLink::Bytes> parts(static_cast<size_t>(state_.cluster->n_ranks()));
+  const auto own = std::as_bytes(std::span(values));
+  parts.front().assign(own.begin(), own.end());
+  values.clear();
+  for (const RankLink::Bytes& come : state_.cluster->wait_exchange(std::move(parts))) {
+    const size_t before = values.size();
+    values.resize(before + come.size() / sizeof(T));
+    if (!come.empty()) std::memcpy(static_cast<void*>(values.data() + before), come.data(), come.size());
+  }
+  return values;
+}
+
+template <int D>
+DensityBlocks Readback<D>::wait_join_blocks(DensityBlocks d, const GridParts& parts) const {
+  if (!state_.cluster) return d;
+  d.origins = wait_join(std::move(d.origins));
+  d.values = wait_join(std::move(d.values));
+  if (parts.velocity) d.velocity = wait_join(std::move(d.velocity));
+  return d;
+}
+
+template <int D>
 DensityBlocks Readback<D>::wait_density(const GridParts& parts) {
   DensityBlocks d;
   d.block_size = kBlockSize<D>;
   d.dx = state_.arguments.dx;
   d.origin = state_.origin().template cast<float>();
   constexpr size_t nodes = 64;  // of a block, in 2-D and in 3-D
-  if (state_.n_blocks == 0) return d;
+  if (state_.n_blocks == 0) return wait_join_blocks(std::move(d), parts);
   d.values.resize(state_.n_blocks * nodes);
   d.origins.resize(state_.n_blocks * 3);
   const size_t value_bytes = d.values.size() * sizeof(float),
@@ -178,7 +221,7 @@ DensityBlocks Readback<D>::wait_density(const GridParts& parts) {
   // In 2-D a block's first coordinate is that of an axis which is not there.
   for (size_t b = 0; D == 2 && b < state_.n_blocks; ++b)
     std::rotate(&d.origins[3 * b], &d.origins[3 * b + 1], &d.origins[3 * b] + 3);
-  if (!parts.velocity) return d;
+  if (!parts.velocity) return wait_join_blocks(std::move(d), parts);
   d.velocity.resize(3 * d.values.size());
   const size_t velocity_bytes = d.velocity.size() * sizeof(float);
   if (!velocity_ || velocity_->size_bytes() < velocity_bytes)
@@ -186,20 +229,22 @@ DensityBlocks Readback<D>::wait_density(const GridParts& parts) {
   wait_done(state_.program.launch(kernels::copy_velocity<D>, over(state_.grid.leaf()), state_.grid.nodes(),
                                   velocity_->as<float>()));
   device.wait_copy(d.velocity.data(), velocity_->data(), velocity_bytes);
-  return d;
+  return wait_join_blocks(std::move(d), parts);
 }
 
 template <int D>
 void Readback<D>::wait_pack(PointValue value, std::vector<render::PackedPoint>& points) {
   const uint64_t n = state_.particles.size();
   points.resize(n);
-  if (n == 0) return;
-  const size_t bytes = n * sizeof(render::PackedPoint);
-  if (!packed_ || packed_->size_bytes() < bytes) packed_ = state_.device->reserve(bytes, bytes);
-  wait_done(state_.program.launch(kernels::pack_points<D>, range(static_cast<int64_t>(n)),
-                                  state_.particles.arrays(), state_.arguments.groups, value,
-                                  small<3>(state_.origin()), packed_->as<float>()));
-  state_.device->wait_copy(points.data(), packed_->data(), bytes);
+  if (n > 0) {
+    const size_t bytes = n * sizeof(render::PackedPoint);
+    if (!packed_ || packed_->size_bytes() < bytes) packed_ = state_.device->reserve(bytes, bytes);
+    wait_done(state_.program.launch(kernels::pack_points<D>, range(static_cast<int64_t>(n)),
+                                    state_.particles.arrays(), state_.arguments.groups, value,
+                                    small<3>(state_.origin()), packed_->as<float>()));
+    state_.device->wait_copy(points.data(), packed_->data(), bytes);
+  }
+  points = wait_join(std::move(points));
 }
 
 template <int D>
@@ -220,6 +265,8 @@ render::VolumePlacement Readback<D>::grid_placement() const {
 template <int D>
 ShownGrid& Readback<D>::wait_shown_grid() {
   if (D != 3) throw Error(ErrorCode::kInvalidArgument, "the grid is shown as a volume in 3-D only");
+  if (state_.cluster)
+    throw Error(ErrorCode::kInvalidArgument, "the grid is shown as a volume on one rank only");
   wait_done(state_.device->default_stream().barrier());
   if (!shown_) shown_.emplace(state_.device, state_.grid.leaf());
   return *shown_;

@@ -1,4 +1,6 @@
 // A solver's particles and grid, as copies on the host or as fields to draw, and sums over them.
+// Over ranks all of them call these together. The first rank gets all particles and blocks, the others get
+// none; sums are of all.
 //
 // Thread-compatible. Errors: those of the launches before.
 #pragma once
@@ -41,7 +43,13 @@ class Readback {
   using A = Attribute<D>;
 
   ShownGrid& wait_shown_grid();
-  double wait_elastic_energy();  // J
+  double wait_elastic_energy();  // J, of this rank's particles
+  // Adds what the other ranks have summed up.
+  void wait_add_up(FrameStats& stats) const;
+  // Returns the first rank's and behind them the other ranks' values on the first rank, none on the others.
+  template <class T>
+  std::vector<T> wait_join(std::vector<T> values) const;
+  DensityBlocks wait_join_blocks(DensityBlocks blocks, const GridParts& parts) const;
   // Knows the place of each id among those that are there: where particles are gone ids are missing.
   struct PlacesById {
     std::vector<uint32_t> table;   // [next id] places; empty where most ids are gone

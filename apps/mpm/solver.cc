@@ -9,6 +9,8 @@
 
 #include "apps/mpm/hand_actions.h"
 #include "apps/mpm/mass_flow.h"
+#include "apps/mpm/rank_solver.h"
+#include "apps/mpm/rank_steps.h"
 #include "apps/mpm/readback.h"
 #include "apps/mpm/solver_state.h"
 #include "apps/mpm/step_length.h"
@@ -27,10 +29,18 @@ template <int D>
 class SolverOf final : public Solver {
  public:
   SolverOf(IntrusivePtr<Device> device, const scene::SceneConfig& scene, const SolverOptions& options)
-      : state_(std::move(device), scene, options.most_emitted),
-        time_step_(state_.program, state_.grid, state_.particles),
+      : state_(std::move(device), scene, options.most_emitted, options.cluster),
         readback_(state_),
-        flow_(state_) {}
+        flow_(state_) {
+    if (state_.cluster) {
+      runner_ =
+          std::make_unique<RankSteps<D>>(state_.program, state_.grid, state_.particles, *state_.cluster);
+      return;
+    }
+    auto time_step = std::make_unique<TimeStep<D>>(state_.program, state_.grid, state_.particles);
+    time_step_ = time_step.get();
+    runner_ = std::move(time_step);
+  }
   ~SolverOf() override { wait(state_.device->default_stream().barrier()); }
 
   void wait_ready() override;
@@ -55,7 +65,7 @@ class SolverOf final : public Solver {
   }
   GridNode wait_grid_node(const Vec3i& node) override { return readback_.wait_grid_node(node); }
   void set_parameters(const scene::SceneConfig& scene) override { state_.set_parameters(scene); }
-  uint64_t num_particles() const override { return state_.particles.size(); }
+  uint64_t num_particles() const override { return state_.particles.num_everywhere(); }
   uint64_t wait_emit(size_t emitter, const Vec3f& center, float radius_m, const Vec3f& velocity) override {
     return mpm::wait_emit(state_, emitter, center, radius_m, velocity, steps_);
   }
@@ -63,28 +73,37 @@ class SolverOf final : public Solver {
     mpm::wait_push(state_, stroke, velocity);
   }
   uint64_t wait_cut(const Stroke& stroke) override { return mpm::wait_cut(state_, stroke); }
+  Checkpoint wait_checkpoint() override;
+  void wait_restore(const Checkpoint& checkpoint) override;
   MemoryReport wait_memory_report() override { return state_.grid.tree().wait_memory_report(); }
   std::vector<std::pair<std::string, uint64_t>> buffer_bytes() const override {
     return {{"particles", state_.particles.array_bytes()},
-            {"particles being sorted", state_.particles.sorting_bytes() + time_step_.temporary_bytes()},
+            {"particles being sorted",
+             state_.particles.sorting_bytes() + (time_step_ != nullptr ? time_step_->temporary_bytes() : 0)},
             {"packed for output", readback_.buffer_bytes()}};
   }
   std::vector<Function> functions() override {
-    return {time_step_.sort(state_.step_arguments()), time_step_.step(), time_step_.batch()};
+    return {time_step().sort(state_.step_arguments()), time_step().step(), time_step().batch()};
   }
-  const Function& step() const override { return time_step_.step(); }
-  void set_step(const Function& step) override { time_step_.set_step(step); }
+  const Function& step() const override { return time_step().step(); }
+  void set_step(const Function& step) override { time_step().set_step(step); }
   const Field<NodeValue>& grid_nodes() const override { return state_.grid.nodes(); }
-  const Slot<float>& step_length() const override { return time_step_.step_length(); }
+  const Slot<float>& step_length() const override { return time_step().step_length(); }
 
  private:
+  TimeStep<D>& time_step() const {
+    if (time_step_ == nullptr)
+      throw Error(ErrorCode::kInvalidArgument, "over ranks steps are launches one by one, and no functions");
+    return *time_step_;
+  }
   void wait_sort();
   void choose_dt(double remaining_s);
   void wait_batch(int steps);
   void check_finite() const;
 
   SolverState<D> state_;
-  TimeStep<D> time_step_;
+  std::unique_ptr<StepRunner<D>> runner_;
+  TimeStep<D>* time_step_ = nullptr;  // of runner_, where there are no ranks
   Readback<D> readback_;
   MassFlow<D> flow_;
   bool sorted_once_ = false;
@@ -99,7 +118,7 @@ class SolverOf final : public Solver {
 template <int D>
 void SolverOf<D>::wait_ready() {
   const TraceScope trace("solver.compile");
-  time_step_.compile(state_.step_arguments());
+  runner_->compile(state_.step_arguments());
   readback_.compile();
   state_.grid.tree().compile_runtime();
   state_.device->kernels().wait_compiled();
@@ -141,7 +160,7 @@ bool SolverOf<D>::wait_advance(int most_steps) {
 
 template <int D>
 void SolverOf<D>::wait_sort() {
-  state_.n_blocks = time_step_.wait_sort(state_.step_arguments());
+  state_.n_blocks = runner_->wait_sort(state_.step_arguments());
   state_.control.drifted = 0;
   ++stats_.sorts;
   sorted_once_ = true;
@@ -170,7 +189,7 @@ void SolverOf<D>::wait_batch(int steps) {
   c.steps_done = 0;
   c.too_fast = c.too_stiff = 0;
   state_.wait_upload_control();
-  time_step_.wait_batch(steps, state_.step_arguments());
+  runner_->wait_batch(steps, state_.step_arguments());
   state_.wait_download_control();
   stats_.steps += c.steps_done;
   steps_ += c.steps_done;
@@ -189,11 +208,35 @@ void SolverOf<D>::check_finite() const {
 }
 
 template <int D>
+Checkpoint SolverOf<D>::wait_checkpoint() {
+  if (!is_frame_over_)
+    throw Error(ErrorCode::kInvalidArgument, "a checkpoint is made between two frames, not within one");
+  Checkpoint c;
+  wait_save(state_, c);
+  flow_.save(c);
+  c.frame = frame_, c.steps = steps_, c.time_s = time_s_;
+  c.dt_s = stats_.dt_s, c.wave_margin = wave_margin_;
+  c.was_sorted = sorted_once_ ? 1 : 0;
+  return c;
+}
+
+template <int D>
+void SolverOf<D>::wait_restore(const Checkpoint& c) {
+  flow_.load(c);
+  wait_load(state_, c);
+  frame_ = c.frame, steps_ = c.steps, time_s_ = c.time_s;
+  stats_ = {};
+  stats_.dt_s = c.dt_s, wave_margin_ = c.wave_margin;
+  sorted_once_ = c.was_sorted != 0;
+  is_frame_over_ = true;
+}
+
+template <int D>
 FrameStats SolverOf<D>::wait_stats() {
   FrameStats s = stats_;
   s.time_s = time_s_;
-  s.particles = state_.particles.size();
-  s.active_blocks = state_.n_blocks;
+  s.particles = state_.particles.num_everywhere();
+  s.active_blocks = state_.cluster ? state_.cluster->wait_sum(state_.n_blocks) : state_.n_blocks;
   s.max_speed_m_s = state_.max_speed_m_s();
   s.max_wave_m_s = state_.max_sound_m_s();
   s.mass_in_kg = flow_.mass_in_kg();
@@ -211,10 +254,16 @@ void Solver::wait_advance_frame() {
   }
 }
 
-std::unique_ptr<Solver> Solver::create(IntrusivePtr<Device> device, const scene::SceneConfig& scene,
-                                       const SolverOptions& options) {
+std::unique_ptr<Solver> make_own_solver(IntrusivePtr<Device> device, const scene::SceneConfig& scene,
+                                        const SolverOptions& options) {
   if (scene.dim == 2) return std::make_unique<SolverOf<2>>(std::move(device), scene, options);
   return std::make_unique<SolverOf<3>>(std::move(device), scene, options);
+}
+
+std::unique_ptr<Solver> Solver::create(IntrusivePtr<Device> device, const scene::SceneConfig& scene,
+                                       const SolverOptions& options) {
+  if (options.cluster) return lead_ranks(std::move(device), scene, options);
+  return make_own_solver(std::move(device), scene, options);
 }
 
 }  // namespace coppice::mpm

@@ -6,12 +6,14 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/geometry/stroke.h"
+#include "apps/mpm/checkpoint.h"
 #include "apps/mpm/grid_values.h"
 #include "apps/mpm/point_packing.h"
 #include "apps/mpm/solver_output.h"
@@ -22,11 +24,14 @@
 #include "gpu/device.h"
 #include "sparse/function.h"
 #include "sparse/memory_report.h"
+#include "sparse/ranks/cluster.h"
 #include "sparse/tree.h"
 
 namespace coppice::mpm {
 
 struct SolverOptions {
+  // Ranks that have a part of the simulation each (rank_solver.h).
+  std::optional<Cluster> cluster = {};
   // A hand emits so many beside those of the scene at most; memory is taken when they come, 120 bytes a
   // particle and as much again to sort them.
   uint64_t most_emitted = uint64_t{1} << 20;
@@ -100,6 +105,12 @@ class Solver {
   // Takes out the particles in the stroke, with their mass and momentum; returns how many are gone. Cost:
   // two launches over all particles, and sorting before the next step.
   virtual uint64_t wait_cut(const Stroke& stroke) = 0;
+  // The first returns all that the simulation goes on from, between two frames; the second goes on from
+  // there, in a solver of the same scene, on any device and number of ranks (checkpoint.h). Over ranks the
+  // first rank's has what all have. Errors: kInvalidArgument within a frame, or where it is of another scene;
+  // those of the launches before.
+  virtual Checkpoint wait_checkpoint() = 0;
+  virtual void wait_restore(const Checkpoint& checkpoint) = 0;
   // They report the grid's tree, and the bytes of each buffer beside it by name. The first one waits for the
   // stream.
   virtual MemoryReport wait_memory_report() = 0;

@@ -13,12 +13,14 @@
 namespace coppice::mpm {
 
 template <int D>
-SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& from, uint64_t most_emitted)
+SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& from, uint64_t most_emitted,
+                            std::optional<Cluster> ranks)
     : device(std::move(on)),
+      cluster(std::move(ranks)),
       scene(from),
       program(device),
-      grid(device, scene.cells(), has_wide_nodes(scene)),
-      particles(device) {
+      grid(device, scene.cells(), has_wide_nodes(scene), cluster),
+      particles(device, cluster) {
   set_geometry(scene, arguments);
   const std::string_view name = device->name();
   const MemoryLimits limits{.device_bytes = device->memory_bytes(),
@@ -41,7 +43,7 @@ SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& f
   for (size_t e = 0; e < groups.size(); ++e)
     expect_particles(e, std::sqrt(static_cast<float>(scene.emitters[e].velocity.squaredNorm())));
   constexpr double kMostParticles = 0x1p32;  // ids are 32 bits
-  most_particles = particles.size() + most_emitted +
+  most_particles = particles.num_everywhere() + most_emitted +
                    static_cast<uint64_t>(std::min(expected_inflow(scene), kMostParticles));
   double mass_kg = 0;
   for (const uint32_t e : emitted.emitter) mass_kg += groups[e].mass;
@@ -53,7 +55,7 @@ SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& f
     const scene::Collider& collider = scene.colliders[c];
     if (collider.tractions && collider.shape == scene::ColliderShape::kBox) with_sides |= 1u << c;
   }
-  forces.emplace(device, scene.colliders.size(), mass_kg, with_sides);
+  forces.emplace(device, scene.colliders.size(), mass_kg, with_sides, cluster);
   arguments.impulses = forces->sums();
   arguments.per_impulse = forces->per_impulse();
   arguments.sides = forces->sides();

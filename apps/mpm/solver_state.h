@@ -20,8 +20,10 @@ namespace coppice::mpm {
 
 template <int D>
 struct SolverState {
-  // Samples the emitters and uploads the particles; waits for both.
-  SolverState(IntrusivePtr<Device> device, const scene::SceneConfig& scene, uint64_t most_emitted);
+  // Samples the emitters and uploads the particles; waits for both. Over ranks each samples all of them and
+  // keeps its share.
+  SolverState(IntrusivePtr<Device> device, const scene::SceneConfig& scene, uint64_t most_emitted,
+              std::optional<Cluster> cluster);
 
   Vec3d origin() const { return grid_origin(scene); }
   double max_speed_m_s() const { return std::bit_cast<float>(control.max_speed_bits); }  // of the last step
@@ -43,6 +45,7 @@ struct SolverState {
   ColliderState<D> collider_on_host(uint32_t c) const;
 
   IntrusivePtr<Device> device;
+  const std::optional<Cluster> cluster;  // where there are ranks
   scene::SceneConfig scene;
   Program program;
   BlockGrid<D> grid;

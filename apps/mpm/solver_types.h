@@ -44,6 +44,9 @@ struct ParticleArrays {
   std::int64_t stride;
 };
 
+// The key of a particle that was in no block yet.
+inline constexpr std::uint32_t kNoParticleKey = ~0u;
+
 // Attribute numbers of D-dimensional particles.
 template <int D>
 struct Attribute {

@@ -24,20 +24,7 @@ TimeStep<D>::TimeStep(Program& program, BlockGrid<D>& grid, ParticleStore<D>& pa
 template <int D>
 Function TimeStep<D>::trace_step() {
   const auto step = [this] {
-    const Loop blocks = over(grid_.leaf());
-    program_.launch(kernels::begin_step<D>, range(1), arguments_);
-    if (grid_.is_wide()) {
-      program_.launch(kernels::particles_to_grid_wide<D>, blocks, grid_.tiles(), grid_.tiles_before(),
-                      arguments_);
-      program_.launch(kernels::update_grid_wide<D>, blocks, grid_.tiles(), grid_.tiles_before(),
-                      grid_.nodes(), grid_.nodes_before(), arguments_);
-      program_.launch(kernels::grid_to_particles_wide<D>, blocks, grid_.nodes(), grid_.nodes_before(),
-                      arguments_);
-    } else {
-      program_.launch(kernels::particles_to_grid<D>, blocks, grid_.tiles(), arguments_);
-      program_.launch(kernels::update_grid<D>, blocks, grid_.tiles(), grid_.nodes(), arguments_);
-      program_.launch(kernels::grid_to_particles<D>, blocks, grid_.nodes(), arguments_);
-    }
+    launch_step(program_, grid_, arguments_);
     program_.launch(kernels::finish_step<D>, range(1), arguments_);
   };
   return trace(share(&device()), step, "mpm.step");

@@ -13,24 +13,22 @@
 
 #include "apps/mpm/block_grid.h"
 #include "apps/mpm/particle_store.h"
+#include "apps/mpm/step_runner.h"
 #include "sparse/function.h"
 #include "sparse/program.h"
 
 namespace coppice::mpm {
 
 template <int D>
-class TimeStep {
+class TimeStep final : public StepRunner<D> {
  public:
   // All of them must live as long as this object.
   TimeStep(Program& program, BlockGrid<D>& grid, ParticleStore<D>& particles);
 
   // Traces the functions, which starts compiling what they launch.
-  void compile(const StepArguments<D>& arguments);
-  // Rebuilds the grid around the particles, brings them into the order of (block, group), and finds where
-  // each of these begins. Returns the grid's number of blocks.
-  uint64_t wait_sort(const StepArguments<D>& arguments);
-  // Makes up to `steps` steps; those behind one that sets StepControl::stop do nothing.
-  void wait_batch(int steps, const StepArguments<D>& arguments);
+  void compile(const StepArguments<D>& arguments) override;
+  uint64_t wait_sort(const StepArguments<D>& arguments) override;
+  void wait_batch(int steps, const StepArguments<D>& arguments) override;
 
   // Returns the functions as they are now. That of a step may be edited; the next batch has it then.
   const Function& sort(const StepArguments<D>& arguments);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,17 +22,19 @@ class CsvLog {
   // Creates `path`, or empties it, and writes the header. Column names hold no comma, quote or line break.
   // Throws Error(kIo).
   CsvLog(std::string path, std::vector<std::string> columns);
+  // Goes on with a table behind its first `rows` rows. Errors: kIo, when it has fewer, or other columns.
+  CsvLog(std::string path, std::vector<std::string> columns, int64_t rows);
 
   // One value per column, written with the fewest digits that read back as the same double. Blocks until the
   // row is on disk. Throws Error(kIo), which names the file and the reason; the rows before stay.
   void write_row(std::span<const double> values);
   // Throws Error(kIo) when the table was removed, moved or replaced, so that nobody would find the rows.
-  void require_in_place() const { file_.require_in_place(); }
+  void require_in_place() const { file_->require_in_place(); }
 
  private:
   void append_line(const std::string& line);
 
-  GrowingFile file_;
+  std::optional<GrowingFile> file_;
   size_t n_columns_;
   int64_t size_bytes_ = 0;  // of the whole rows
 };

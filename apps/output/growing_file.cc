@@ -19,6 +19,16 @@ GrowingFile::GrowingFile(std::string path, const char* what, int flags)
   if (descriptor_ < 0) throw_io_error("cannot create the " + what_, path_, errno);
 }
 
+GrowingFile::GrowingFile(std::string path, const char* what, Kept kept, int flags)
+    : path_(std::move(path)), what_(what) {
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | flags);
+  if (descriptor_ < 0) throw_io_error("cannot open the " + what_, path_, errno);
+  if (::ftruncate(descriptor_, kept.size_bytes) == 0) return;
+  const int reason = errno;
+  ::close(descriptor_);
+  throw_io_error("cannot shorten the " + what_, path_, reason);
+}
+
 GrowingFile::~GrowingFile() { ::close(descriptor_); }
 
 void GrowingFile::require_in_place() const {

@@ -3,6 +3,7 @@
 // It can be read meanwhile. Every failure is an Error(kIo) that names the file, what it is and the
 // reason.
 #pragma once
+#include <cstdint>
 #include <string>
 
 namespace coppice {
@@ -12,6 +13,11 @@ class GrowingFile {
   // Creates `path`, or empties it. `what` it is stands in messages: "table". `flags` are further ones of
   // open().
   GrowingFile(std::string path, const char* what, int flags = 0);
+  // Goes on with a file behind its first `size_bytes`, and takes back what is behind them.
+  struct Kept {
+    int64_t size_bytes;
+  };
+  GrowingFile(std::string path, const char* what, Kept kept, int flags = 0);
   GrowingFile(const GrowingFile&) = delete;
   GrowingFile& operator=(const GrowingFile&) = delete;
   ~GrowingFile();

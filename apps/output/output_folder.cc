@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -27,14 +28,31 @@ std::string numbered(const std::string& folder, const char* prefix, int64_t fram
   return (fs::path(folder) / fmt::format("{}{:04}{}", prefix, frame, suffix)).string();
 }
 
-bool is_numbered(const std::string& name, const std::string& prefix, const std::string& suffix) {
+// Returns the number of the file of a frame; -1 where it is none.
+int64_t number_of(const std::string& name, const std::string& prefix, const std::string& suffix) {
+  constexpr size_t kMostDigits = 18;
   if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size())
-    return false;
+    return -1;
   const std::string_view digits =
       std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size());
-  const bool is_number =
-      std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  return is_number && (digits.size() == 4 || (digits.size() > 4 && digits.front() != '0'));
+  if (!std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c) != 0; }))
+    return -1;
+  if (digits.size() < 4 || digits.size() > kMostDigits || (digits.size() > 4 && digits.front() == '0'))
+    return -1;
+  int64_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+// Returns the frame that a file is of, -1 where it is of none.
+int64_t frame_of(const std::string& name) {
+  constexpr std::pair<const char*, const char*> kFiles[] = {{"frame_", ".png"},
+                                                            {"particles_", ".ply"},
+                                                            {"density_", ".vdb"},
+                                                            {"particles_", ".vtu"},
+                                                            {"grid_", ".vti"}};
+  for (const auto& [prefix, suffix] : kFiles)
+    if (const int64_t frame = number_of(name, prefix, suffix); frame >= 0) return frame;
+  return -1;
 }
 
 // Our outputs in `folder`, or the temporaries of our outputs; sorted, so that messages do not depend on the
@@ -105,11 +123,13 @@ std::string grid_pvd_path(const std::string& folder) { return (fs::path(folder) 
 std::string stats_csv_path(const std::string& folder) { return (fs::path(folder) / "stats.csv").string(); }
 std::string movie_mp4_path(const std::string& folder) { return (fs::path(folder) / "movie.mp4").string(); }
 
+std::string checkpoint_path(const std::string& folder) {
+  return (fs::path(folder) / "state.checkpoint").string();
+}
+
 bool is_output_name(const std::string& name) {
-  return is_numbered(name, "frame_", ".png") || is_numbered(name, "particles_", ".ply") ||
-         is_numbered(name, "density_", ".vdb") || is_numbered(name, "particles_", ".vtu") ||
-         is_numbered(name, "grid_", ".vti") || name == "particles.pvd" || name == "grid.pvd" ||
-         name == "stats.csv" || name == "movie.mp4";
+  return frame_of(name) >= 0 || name == "particles.pvd" || name == "grid.pvd" || name == "stats.csv" ||
+         name == "movie.mp4" || name == "state.checkpoint";
 }
 
 FolderLock::FolderLock(const std::string& folder) {
@@ -139,8 +159,8 @@ FolderLock::~FolderLock() {
 
 bool FolderLock::is_of(const std::string& folder) const { return is_open_file_at(descriptor_, folder); }
 
-OutputFolder::OutputFolder(std::string given, bool overwrite)
-    : given_(std::move(given)), overwrite_(overwrite) {
+OutputFolder::OutputFolder(std::string given, bool overwrite, std::optional<int64_t> last_kept)
+    : given_(std::move(given)), overwrite_(overwrite), last_kept_(last_kept) {
   std::error_code status;
   if (fs::exists(given_, status) && !fs::is_directory(given_, status))
     throw Error(ErrorCode::kUsage, "the output folder is a file", {given_});
@@ -156,13 +176,19 @@ void OutputFolder::lock() {
 
 void OutputFolder::refuse_earlier() const {
   const std::vector<fs::path> outputs = list_files(path(), /*temporaries=*/false);
-  if (outputs.empty() || overwrite_) return;
+  if (outputs.empty() || overwrite_ || last_kept_) return;
   throw Error(
       ErrorCode::kUsage,
       fmt::format("the output folder holds {} file{} of an earlier run ({}{}); --overwrite replaces them",
                   outputs.size(), outputs.size() > 1 ? "s" : "", outputs[0].filename().string(),
                   outputs.size() > 1 ? ", ..." : ""),
       {given_});
+}
+
+bool OutputFolder::is_kept(const std::string& name) const {
+  if (!last_kept_) return false;
+  const int64_t frame = frame_of(name);
+  return frame >= 0 ? frame <= *last_kept_ : name != "movie.mp4";
 }
 
 void OutputFolder::prepare() {
@@ -179,7 +205,7 @@ void OutputFolder::prepare() {
     if (name.ends_with(kAside)) {
       std::error_code ignored;  // one that cannot get its name back stays as it is
       fs::rename(name, name.substr(0, name.size() - kAside.size()), ignored);
-    } else if (overwrite_) {
+    } else if (overwrite_ || last_kept_) {
       remove_file(name);
     }
   }
@@ -187,6 +213,7 @@ void OutputFolder::prepare() {
   if (::access(path().c_str(), W_OK | X_OK) != 0)
     throw_io_error("cannot write to the output folder", given_, errno);
   for (const fs::path& file : list_files(path(), /*temporaries=*/false)) {
+    if (is_kept(file.filename().string())) continue;
     if (const std::error_code error = earlier_.add(file.string(), aside_of(file.string())))
       throw_io_error("cannot set an earlier output aside", file.string(), error.value());
   }

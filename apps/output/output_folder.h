@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/aside_files.h"
@@ -18,6 +19,7 @@ std::string particles_pvd_path(const std::string& folder);                 // pa
 std::string grid_pvd_path(const std::string& folder);                      // grid.pvd
 std::string stats_csv_path(const std::string& folder);                     // stats.csv
 std::string movie_mp4_path(const std::string& folder);                     // movie.mp4
+std::string checkpoint_path(const std::string& folder);                    // state.checkpoint
 
 // Returns true for the base names above, with any number of digits.
 bool is_output_name(const std::string& file_name);
@@ -53,7 +55,9 @@ class OutputFolder {
   // is there is locked from here on. Errors: kUsage when it is a file, when another run writes into it, or
   // when an earlier run's outputs are in it and `overwrite` is off, or when a link on the way to it leads
   // nowhere; kIo when it lies in a file or cannot be listed.
-  OutputFolder(std::string given, bool overwrite);
+  // With `last_kept` the run goes on with an earlier one: the frames up to that one, tables and the
+  // checkpoint stay where they are, and what is behind them is replaced.
+  OutputFolder(std::string given, bool overwrite, std::optional<int64_t> last_kept = {});
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
   // Puts back what prepare() has set aside, unless remove_earlier() was called. So does a signal that ends
@@ -83,9 +87,11 @@ class OutputFolder {
   void lock();
   // Errors: kUsage where an earlier run's outputs are there and may not be replaced.
   void refuse_earlier() const;
+  bool is_kept(const std::string& name) const;
 
   std::string given_;
   bool overwrite_;
+  std::optional<int64_t> last_kept_;
   AsideFiles earlier_;
   FolderLock lock_;
 };

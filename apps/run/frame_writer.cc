@@ -23,8 +23,9 @@
 #include "core/unfinished_file.h"
 
 namespace coppice {
-FrameWriter::FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder)
-    : scene_(scene), folder_(folder), pictures_(scene.output.png) {
+FrameWriter::FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder,
+                         std::optional<int64_t> last_written)
+    : scene_(scene), folder_(folder), last_written_(last_written), pictures_(scene.output.png) {
   if (pictures_) require_pictures();
 }
 
@@ -44,9 +45,18 @@ void FrameWriter::begin() {
   folder_.prepare();
   std::vector<std::string> names;
   for (const StatsColumn& column : stats_columns(scene_, {}, {})) names.push_back(column.name);
-  log_.emplace(stats_csv_path(folder_.path()), std::move(names));
-  if (scene_.output.vtu) vtu_series_.emplace(particles_pvd_path(folder_.path()));
-  if (scene_.output.vti) vti_series_.emplace(grid_pvd_path(folder_.path()));
+  const std::string& folder = folder_.path();
+  if (!last_written_) {
+    log_.emplace(stats_csv_path(folder), std::move(names));
+    if (scene_.output.vtu) vtu_series_.emplace(particles_pvd_path(folder));
+    if (scene_.output.vti) vti_series_.emplace(grid_pvd_path(folder));
+    return;
+  }
+  // Frame 0 has no grid.
+  log_.emplace(stats_csv_path(folder), std::move(names), *last_written_ + 1);
+  if (scene_.output.vtu) vtu_series_.emplace(particles_pvd_path(folder), *last_written_ + 1);
+  if (scene_.output.vti) vti_series_.emplace(grid_pvd_path(folder), *last_written_);
+  pictures_written_ = static_cast<int>(*last_written_ + 1);
 }
 
 void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds) {

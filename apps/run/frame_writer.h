@@ -17,9 +17,10 @@ namespace coppice {
 
 class FrameWriter {
  public:
-  // `folder` is touched by the first write() alone. Errors: kUsage for pictures that are too large for the
-  // driver.
-  FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder);
+  // `folder` is touched by the first write() alone. A run that goes on behind frame `last_written` goes on
+  // with the tables that are there. Errors: kUsage for pictures that are too large for the driver.
+  FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder,
+              std::optional<int64_t> last_written = {});
 
   // `s`: the solver's statistics of this frame; `milliseconds`: what it took to simulate. The first one
   // prepares the folder when its picture is drawn. Errors: those of OutputFolder::prepare(), and kIo.
@@ -40,6 +41,7 @@ class FrameWriter {
 
   const scene::SceneConfig& scene_;
   OutputFolder& folder_;
+  std::optional<int64_t> last_written_;
   std::optional<CsvLog> log_;
   std::optional<render::Renderer> renderer_;
   std::optional<VdbWriter> vdb_;

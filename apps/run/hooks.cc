@@ -4,11 +4,13 @@
 
 #include "apps/cli/commands.h"
 #include "apps/output/vdb_writer.h"
+#include "apps/ranks/rank_job.h"
 #include "apps/render/renderer.h"
 #include "apps/run/run_scene.h"
 #include "apps/run/validate_scene.h"
 #include "apps/run/view_scene.h"
 #include "core/error.h"
+#include "core/start_ranks.h"
 #include "gpu/device.h"
 #include "gpu/jit/kernel_cache.h"
 #include "gpu/jit/specializer.h"
@@ -31,6 +33,7 @@ std::vector<InfoLine> info() {
           {"kernel target features", jit::host_target().features, false, true},
           {"devices", "cpu, simt"},
           {"OpenGL", opengl_text()},
+          {"MPI plugin", why_no_ranks().empty() ? "found" : fmt::format("none ({})", why_no_ranks())},
           {"OpenVDB plugin", vdb.is_available() ? "found" : fmt::format("none ({})", vdb.why_not())}};
 }
 
@@ -49,6 +52,7 @@ jit::KernelCache default_cache() {
 CliHooks make_cli_hooks() {
   return {
       .run = run_scene,
+      .start_ranks = start_ranks,
       .view = view_scene,
       .validate = validate_scene,
       .functions = describe_functions,

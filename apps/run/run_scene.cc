@@ -2,21 +2,29 @@
 #include "apps/run/run_scene.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <sstream>
 #include <utility>
 
 #include "apps/mpm/memory_need.h"
+#include "apps/mpm/rank_solver.h"
 #include "apps/mpm/solver.h"
 #include "apps/output/output_folder.h"
 #include "apps/output/progress.h"
 #include "apps/output/size_text.h"
+#include "apps/ranks/rank_job.h"
+#include "apps/run/checkpoint_file.h"
 #include "apps/run/frame_writer.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "core/start_ranks.h"
 #include "core/stop_signals.h"
 #include "sparse/function_memory.h"
 #include "sparse/function_text.h"
@@ -36,6 +44,16 @@ std::string_view device_name(cli::DeviceChoice choice) {
       return "simt";
   }
   return "auto";
+}
+
+// A rank's share of the cores where several ranks are on this machine and none is bound to cores of its own;
+// else 0, for all that it may use.
+int threads_of_rank() {
+  const int ranks = launched_ranks_here().value_or(1);
+  cpu_set_t cores;
+  if (!is_mpi_rank() || ranks < 2 || ::sched_getaffinity(0, sizeof cores, &cores) != 0) return 0;
+  const int usable = CPU_COUNT(&cores);
+  return usable < ::sysconf(_SC_NPROCESSORS_ONLN) ? 0 : std::max(1, usable / ranks);
 }
 
 double now_ms() {
@@ -61,10 +79,15 @@ void log_summary(mpm::Solver& solver, double milliseconds) {
 }  // namespace
 
 IntrusivePtr<Device> make_device(const cli::RunOptions& options) {
-  if (options.threads == 0 && !options.deterministic) return Device::named(device_name(options.device));
+  if (options.threads == 0 && !options.deterministic) {
+    IntrusivePtr<Device> device = Device::named(device_name(options.device));
+    const int share = threads_of_rank();
+    return share > 0 && device->name() == "cpu" ? Device::cpu({.threads = share}) : device;
+  }
   if (options.device == cli::DeviceChoice::kCuda || options.device == cli::DeviceChoice::kSimt)
     throw Error(ErrorCode::kUsage, "--threads and --deterministic are for the cpu device; use --device cpu");
-  return Device::cpu({.threads = options.threads, .deterministic = options.deterministic});
+  return Device::cpu({.threads = options.threads > 0 ? options.threads : threads_of_rank(),
+                      .deterministic = options.deterministic});
 }
 
 cli::FunctionsText describe_functions(const cli::RunOptions& options) {
@@ -78,28 +101,46 @@ cli::FunctionsText describe_functions(const cli::RunOptions& options) {
   return text;
 }
 
-cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop) {
+namespace {
+
+cli::RunOutcome run_leading(const cli::RunOptions& options, const std::optional<Cluster>& ranks,
+                            const std::atomic<bool>& stop) {
   const scene::SceneConfig& scene = options.scene;
   const double begin_ms = now_ms();
+  const SceneIdentity identity{scene, options.assignments};
+  std::optional<mpm::Checkpoint> resumed;
+  if (options.resumes) resumed = read_checkpoint(checkpoint_path(options.output_folder.string()), identity);
+  const std::optional<int64_t> last_written = resumed ? std::optional<int64_t>(resumed->frame) : std::nullopt;
   std::optional<OutputFolder> output;
-  if (scene.time.frames > 0) output.emplace(options.output_folder.string(), options.overwrite);
+  if (scene.time.frames > 0) output.emplace(options.output_folder.string(), options.overwrite, last_written);
   IntrusivePtr<Device> device = make_device(options);
   // Mistakes in the scene come before the output folder is touched.
-  std::unique_ptr<mpm::Solver> solver = mpm::Solver::create(device, scene);
-  log_info("{}: {} particles, {} cells per side, about {} of memory, {} ({})", scene.name,
+  std::unique_ptr<mpm::Solver> solver = mpm::Solver::create(device, scene, {.cluster = ranks});
+  log_info("{}: {} particles, {} cells per side, about {} of memory, {} ({}){}", scene.name,
            solver->num_particles(), scene.grid.resolution,
            size_text(mpm::memory_need(scene, static_cast<double>(solver->num_particles())).device_bytes),
-           device->name(), device->description());
+           device->name(), device->description(), ranks ? fmt::format(", {} ranks", ranks->n_ranks()) : "");
   solver->wait_ready();
   if (scene.time.frames == 0) return cli::RunOutcome::kFinished;
 
-  FrameWriter writer(scene, *output);
-  StopSignals::let_finish("frame", 0);
-  writer.write(*solver, solver->wait_stats(), 0.0);
+  FrameWriter writer(scene, *output, last_written);
+  if (resumed) {
+    solver->wait_restore(*resumed);
+    log_info("going on behind frame {}", resumed->frame);
+    resumed.reset();
+  } else {
+    StopSignals::let_finish("frame", 0);
+    writer.write(*solver, solver->wait_stats(), 0.0);
+  }
   std::ostringstream nowhere;
   ProgressOutput progress_output = stderr_progress_output();
   if (log_level() > LogLevel::kInfo) progress_output = {&nowhere, false, {}, progress_output.now_s};
   Progress progress(scene.time.frames, std::move(progress_output));
+  int state_of = solver->frame();  // the frame of the last checkpoint
+  const auto write_state = [&] {
+    write_checkpoint(checkpoint_path(output->path()), identity, solver->wait_checkpoint());
+    state_of = solver->frame();
+  };
   double previous_dt_s = 0;
   while (solver->frame() < scene.time.frames && !stop.load(std::memory_order_relaxed)) {
     StopSignals::let_finish("frame", solver->frame() + 1);
@@ -113,8 +154,10 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
       previous_dt_s = s.dt_s;
     }
     writer.write(*solver, s, milliseconds);
+    if (options.checkpoint_every > 0 && solver->frame() % options.checkpoint_every == 0) write_state();
     progress.update(solver->frame(), fmt::format("{} steps", s.steps));
   }
+  if (options.checkpoint_every > 0 && state_of != solver->frame()) write_state();
   progress.finish();
   writer.finish();
   if (solver->frame() < scene.time.frames) {
@@ -126,6 +169,27 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   log_info("frames 0 to {} are in {}", solver->frame(), output->text());
   log_summary(*solver, now_ms() - begin_ms);
   return cli::RunOutcome::kFinished;
+}
+
+// Ranks beside the first say nothing, write nothing, and leave it to the first to end.
+void follow_first_rank(const cli::RunOptions& options, const Cluster& cluster) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
+  set_log_level(LogLevel::kError);
+  mpm::follow(make_device(options), options.scene, {.cluster = cluster});
+}
+
+}  // namespace
+
+cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop) {
+  std::optional<RankJob> job;
+  if (is_mpi_rank()) job.emplace();
+  std::optional<Cluster> ranks;
+  if (job && job->cluster().n_ranks() > 1) ranks = job->cluster();
+  if (ranks && ranks->rank() != 0) {
+    follow_first_rank(options, *ranks);
+    return cli::RunOutcome::kFinished;
+  }
+  return run_leading(options, ranks, stop);
 }
 
 }  // namespace coppice

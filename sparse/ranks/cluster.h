@@ -7,6 +7,7 @@
 // Copies are the same ranks. All ranks call what begins with wait_ together, and in the same order; one
 // thread of each at a time.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -44,6 +45,18 @@ class Cluster {
     T sum{};
     for (const T& each : wait_gather(value)) sum += each;
     return sum;
+  }
+  // Replaces each value by its sum over the ranks; all give as many.
+  template <class T>
+  void wait_sum_each(std::span<T> values) const {
+    static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>);
+    std::vector<T> sums(values.size()), theirs(values.size());
+    for (const RankLink::Bytes& bytes : wait_gather_bytes(std::as_bytes(values))) {
+      check_size(bytes.size(), values.size_bytes());
+      if (!theirs.empty()) std::memcpy(theirs.data(), bytes.data(), bytes.size());
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += theirs[i];
+    }
+    std::copy(sums.begin(), sums.end(), values.begin());
   }
   template <class T>
   T wait_max(const T& value) const {

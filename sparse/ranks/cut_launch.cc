@@ -61,10 +61,12 @@ void check_use(const LaunchRequest& r, const LaunchUse& use) {
         r, fmt::format("{}, and tree '{}' is cut over ranks: {}", use.name, tree->options().name, why));
   };
   const bool is_anywhere = use.radius == LaunchUse::kAnywhere && !use.in_neighbours;
-  if (use.does(effect::kReads) && is_anywhere)
+  if (use.does(effect::kReads) && is_anywhere && !r.loop.is_own)
     refuse("it is read by coordinate, which only a cell's owner can; a Read<T, Box<n>> reads around a cell");
-  if (use.does(effect::kReads) && !r.loop.tree)
-    refuse("a loop over a range reads it, whose cells are not all here; loop over the node");
+  if (use.does(effect::kReads) && !r.loop.tree && !r.loop.is_own)
+    refuse("a loop over a range reads it, whose cells are not all here; loop over the node, or own_range()");
+  if (r.loop.is_own && use.does(effect::kStores | effect::kAdds | effect::kChanges))
+    refuse("a loop over a rank's own items stores to cells, which may be another rank's");
   if (use.does(effect::kReads) && use.radius > tree->cut().most_reach(use.node))
     refuse(fmt::format("it is read {} cells away, and others' cells are here as far as {}", use.radius,
                        tree->cut().most_reach(use.node)));

@@ -41,6 +41,7 @@ class TreeCut {
   uint32_t node() const { return node_; }  // whose cells are the blocks
   bool is_below(uint32_t node) const { return node != 0 && layout_.node(node).parent == node_; }
   OwnPart own_part() const;
+  const std::vector<uint64_t>& ends() const { return ends_; }  // of each rank's part of the curve
   // Returns how many cells beyond a block's own a mirror has, along the axis where these are fewest.
   int32_t most_reach(uint32_t node) const;
 

@@ -1,17 +1,12 @@
-// MpiSession and start_ranks().
+// MpiSession.
 #include "executor/remote/mpi/mpi_session.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
 
 #include "core/error.h"
 #include "core/log.h"
-#include "core/program_file.h"
 #include "executor/remote/mpi/mpi_transport.h"
 
 namespace coppice::executor::remote {
@@ -53,32 +48,6 @@ MpiSession::~MpiSession() {
     return;
   }
   MPI_Finalize();
-}
-
-bool is_mpi_rank() {
-  // Open MPI, MPICH's Hydra and Slurm's PMI, and whatever speaks PMIx.
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
-    if (std::getenv(name) != nullptr) return true;
-  return false;
-}
-
-void start_ranks(int n_ranks, char** argv) {
-  if (n_ranks < 1)
-    throw Error(ErrorCode::kInvalidArgument, fmt::format("{} ranks are not at least one", n_ranks));
-  // Open MPI reads these; other implementations need no word for it. What the user has set counts.
-  for (const char* setting :
-       {"OMPI_MCA_rmaps_base_oversubscribe", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"})
-    ::setenv(setting, "1", 0);
-  // Bound to a core, a rank's progress thread and its queue's threads would take turns there.
-  ::setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
-  std::string mpiexec = "mpiexec", option = "-n", number = std::to_string(n_ranks);
-  std::string program = (program_folder() / program_file().filename()).string();
-  std::vector<char*> words{mpiexec.data(), option.data(), number.data(), program.data()};
-  for (char** word = argv + 1; *word != nullptr; ++word) words.push_back(*word);
-  words.push_back(nullptr);
-  ::execvp(words[0], words.data());
-  throw Error(ErrorCode::kUnavailable,
-              fmt::format("cannot start {}: {} (Debian package openmpi-bin)", mpiexec, std::strerror(errno)));
 }
 
 }  // namespace coppice::executor::remote

@@ -1,7 +1,7 @@
-// MPI for as long as an object lives, and programs that start their own ranks.
+// MPI for as long as an object lives.
 //
 //   int main(int argc, char** argv) {
-//     if (!is_mpi_rank()) start_ranks(4, argv);        // the program again, four times, by mpiexec
+//     if (!is_mpi_rank()) start_ranks(4, argv);        // core/start_ranks.h
 //     const MpiSession session;
 //     MpiTransport transport(session.world());         // mpi_transport.h
 #pragma once
@@ -10,6 +10,7 @@
 #include <exception>
 #include <string>
 
+#include "core/start_ranks.h"
 #include "executor/remote/ids.h"
 
 namespace coppice::executor::remote {
@@ -36,15 +37,6 @@ class MpiSession {
   const int n_exceptions_ = std::uncaught_exceptions();
   WorkerId rank_ = 0, n_ranks_ = 1;
 };
-
-// Returns whether a launcher (mpirun, mpiexec, srun with PMI) has started this process as a rank. It asks the
-// environment, before MPI is initialised.
-bool is_mpi_rank();
-
-// Becomes `mpiexec -n N` of the same program with the same arguments, on this machine; as many ranks as are
-// wanted run there, whatever the number of cores, and none is bound to a core. Does not return.
-// Errors: kUnavailable, when there is no mpiexec; kInvalidArgument for fewer ranks than one.
-[[noreturn]] void start_ranks(int n_ranks, char** argv);
 
 // Returns MPI's own words for an error of its functions.
 std::string mpi_error_text(int error);
