@@ -4,6 +4,8 @@
 // (executor/remote/mpi/mpi_rank_link.h) those of an MPI communicator.
 #pragma once
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 namespace coppice {
@@ -19,6 +21,11 @@ class RankLink {
   // this one is returned, by rank. Blocks until all have called. One thread at a time. Errors: kUnavailable
   // when another rank has given up, or the link fails; then no rank can go on.
   virtual std::vector<Bytes> wait_exchange(std::vector<Bytes> parts) = 0;
+  // The same in one round of messages, between those ranks alone that have something for each other, where
+  // each knows how many bytes come from whom: sizes[r] from rank r. Beside it each of `most`, as many on all
+  // ranks, becomes the largest that any rank gives.
+  virtual std::vector<Bytes> wait_exchange_known(std::vector<Bytes> parts, std::span<const uint64_t> sizes,
+                                                 std::span<uint32_t> most);
 };
 
 }  // namespace coppice

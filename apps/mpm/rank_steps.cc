@@ -108,11 +108,9 @@ void RankSteps<D>::wait_batch(int steps, const StepArguments<D>& arguments) {
   for (int step = 0; step < steps; ++step) {
     launch_step(program_, grid_, arguments_);
     wait_done(device().default_stream().barrier());
-    Outcome own;
-    device().wait_copy(own.data(), outcome_at, sizeof own);
-    Outcome all = own;
-    for (const Outcome& each : cluster_.wait_gather(own))
-      std::ranges::transform(all, each, all.begin(), [](uint32_t x, uint32_t y) { return std::max(x, y); });
+    Outcome all;
+    device().wait_copy(all.data(), outcome_at, sizeof all);
+    cluster_.wait_most(all);
     device().wait_copy(outcome_at, all.data(), sizeof all);
     wait_done(program_.launch(kernels::finish_step<D>, range(1), arguments_));
     // As finish_step() decides.

@@ -6,6 +6,7 @@
 #include <array>
 #include <exception>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,24 +45,45 @@ class PluginLink final : public RankLink {
   int n_ranks() const override { return n_ranks_; }
 
   std::vector<Bytes> wait_exchange(std::vector<Bytes> parts) override {
-    COPPICE_CHECK(parts.size() == static_cast<size_t>(n_ranks_), "an exchange has a part for each rank");
-    std::vector<const void*> data;
-    std::vector<uint64_t> sizes;
-    for (const Bytes& part : parts) data.push_back(part.data()), sizes.push_back(part.size());
-    std::vector<Bytes> come(parts.size());
-    const auto room = [](void* context, int rank, uint64_t bytes) -> void* {
-      Bytes& part = (*static_cast<std::vector<Bytes>*>(context))[static_cast<size_t>(rank)];
-      part.resize(bytes);
-      return part.data();
-    };
-    ErrorText error{};
-    check(exchange_(data.data(), sizes.data(), room, &come, error.data(), error.size()), error);
-    return come;
+    return wait_call(parts, [&](const Given& g, Taken& come, ErrorText& error) {
+      return exchange_(g.data.data(), g.sizes.data(), room, &come, error.data(), error.size());
+    });
+  }
+  std::vector<Bytes> wait_exchange_known(std::vector<Bytes> parts, std::span<const uint64_t> coming,
+                                         std::span<uint32_t> most) override {
+    return wait_call(parts, [&](const Given& g, Taken& come, ErrorText& error) {
+      return exchange_known_(g.data.data(), g.sizes.data(), coming.data(), most.data(), most.size(), room,
+                             &come, error.data(), error.size());
+    });
   }
 
  private:
+  struct Given {
+    std::vector<const void*> data;
+    std::vector<uint64_t> sizes;
+  };
+  using Taken = std::vector<Bytes>;
+
+  static void* room(void* context, int rank, uint64_t bytes) {
+    Bytes& part = (*static_cast<Taken*>(context))[static_cast<size_t>(rank)];
+    part.resize(bytes);
+    return part.data();
+  }
+  template <class F>
+  Taken wait_call(const std::vector<Bytes>& parts, F call) const {
+    COPPICE_CHECK(parts.size() == static_cast<size_t>(n_ranks_), "an exchange has a part for each rank");
+    Given given;
+    for (const Bytes& part : parts) given.data.push_back(part.data()), given.sizes.push_back(part.size());
+    Taken come(parts.size());
+    ErrorText error{};
+    check(call(given, come, error), error);
+    return come;
+  }
+
   const int rank_, n_ranks_;
   decltype(&coppice_mpi_exchange) exchange_ = entry<decltype(coppice_mpi_exchange)>("coppice_mpi_exchange");
+  decltype(&coppice_mpi_exchange_known) exchange_known_ =
+      entry<decltype(coppice_mpi_exchange_known)>("coppice_mpi_exchange_known");
 };
 
 }  // namespace

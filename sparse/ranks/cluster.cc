@@ -13,6 +13,11 @@ Cluster::Cluster(std::shared_ptr<RankLink> link) : link_(std::move(link)) {
   if (!link_) throw Error(ErrorCode::kInvalidArgument, "a cluster without a link between its ranks");
 }
 
+void Cluster::wait_most(std::span<uint32_t> numbers) const {
+  const auto n = static_cast<size_t>(n_ranks());
+  wait_exchange_known(std::vector<RankLink::Bytes>(n), std::vector<uint64_t>(n), numbers);
+}
+
 void Cluster::check_size(size_t bytes, size_t expected) {
   if (bytes != expected)
     throw Error(

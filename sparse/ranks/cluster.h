@@ -71,6 +71,16 @@ class Cluster {
     return link_->wait_exchange(std::move(parts));
   }
 
+  // The same where sizes are known, and each of `most` becomes the largest of all ranks'
+  // (RankLink::wait_exchange_known()).
+  std::vector<RankLink::Bytes> wait_exchange_known(std::vector<RankLink::Bytes> parts,
+                                                   std::span<const uint64_t> sizes,
+                                                   std::span<uint32_t> most) const {
+    return link_->wait_exchange_known(std::move(parts), sizes, most);
+  }
+  // Each number becomes the largest that any rank gives.
+  void wait_most(std::span<uint32_t> numbers) const;
+
  private:
   // Errors: kInternal, when ranks do not give the same calls in the same order.
   static void check_size(size_t bytes, size_t expected);

@@ -155,8 +155,8 @@ std::vector<int32_t> first_cells(const TreeLayout& layout, uint32_t cut, uint32_
 }
 
 IntrusivePtr<Buffer> wait_upload(Device& device, const void* data, size_t bytes) {
-  IntrusivePtr<Buffer> buffer = device.reserve(bytes, bytes);
-  device.wait_copy(buffer->data(), data, bytes);
+  IntrusivePtr<Buffer> buffer = device.reserve(std::max<size_t>(bytes, 1), std::max<size_t>(bytes, 1));
+  if (bytes > 0) device.wait_copy(buffer->data(), data, bytes);
   return buffer;
 }
 
@@ -246,22 +246,29 @@ void TreeCut::wait_activate(TreeStorage& tree, const Blocks& blocks) const {
 }
 
 template <class F>
-int TreeCut::wait_ask_all(TreeStorage& tree, F ask) const {
-  constexpr int kFailed = 1 << 20;
-  int answer = kFailed;
+bool TreeCut::wait_ask_all(TreeStorage& tree, F ask) const {
+  bool answer = false;
   std::optional<Error> failed;
   try {
     wait_in_order(tree.stream(), "sparse.ask_ranks", [&](InStream& s) { answer = ask(s); });
   } catch (const Error& error) {
     failed = error;
   }
-  const std::vector<int> answers = cluster_.wait_gather(answer);
+  std::array<uint32_t, 2> most{failed_mark(failed), answer ? 1u : 0u};
+  cluster_.wait_most(most);
+  check_failed(failed, most[0]);
+  return most[1] != 0;
+}
+
+uint32_t TreeCut::failed_mark(const std::optional<Error>& failed) const {
+  return failed ? static_cast<uint32_t>(self_) + 1 : 0;
+}
+
+void TreeCut::check_failed(const std::optional<Error>& failed, uint32_t mark) const {
   if (failed) throw *failed;
-  const auto most = std::ranges::max_element(answers);
-  if (*most == kFailed)
+  if (mark > 0)
     throw Error(ErrorCode::kUnavailable, fmt::format("tree '{}' over ranks: a launch has failed on rank {}",
-                                                     layout_.options().name, most - answers.begin()));
-  return *most;
+                                                     layout_.options().name, mark - 1));
 }
 
 void TreeCut::wait_sync(TreeStorage& tree) {
@@ -269,9 +276,9 @@ void TreeCut::wait_sync(TreeStorage& tree) {
   uint64_t version = 0;
   const auto ask_version = [&](InStream& s) {
     version = tree.lists().version(s);
-    return version != version_ ? 1 : 0;
+    return version != version_;
   };
-  if (wait_ask_all(tree, ask_version) != 0) {
+  if (wait_ask_all(tree, ask_version)) {
     ++num_changes_;
     Blocks here = wait_active_blocks(tree);
     wait_forward(tree, here);
@@ -362,6 +369,7 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
       if (r != self_) send_[r].push_back(b);
   }
   receive_ = wait_exchange_blocks(send_);
+  send_cells_.clear(), receive_cells_.clear();
   mirrors_.clear();
   for (const Blocks& blocks : receive_) mirrors_.insert(mirrors_.end(), blocks.begin(), blocks.end());
   std::ranges::sort(mirrors_);
@@ -378,13 +386,111 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
 // ---- values
 
 void TreeCut::wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields) {
-  if (std::ranges::none_of(fields, [&](uint32_t field) { return is_stale_[field]; })) return;
-  wait_ask_all(tree, [](InStream&) { return 0; });
-  for (const uint32_t field : fields) {
-    if (!is_stale_[field]) continue;
-    wait_exchange_values(tree, field, send_, receive_);
-    is_stale_[field] = false;
+  std::vector<uint32_t> stale;
+  for (const uint32_t field : fields)
+    if (is_stale_[field]) stale.push_back(field);
+  if (stale.empty()) return;
+  // A part has the fields one after the other, and in each the blocks.
+  std::optional<Error> failed;
+  Parts parts(n_ranks_);
+  try {
+    parts = wait_pack_mirrored(tree, stale);
+  } catch (const Error& error) {
+    failed = error;
   }
+  std::vector<uint64_t> sizes(n_ranks_);
+  for (size_t r = 0; r < n_ranks_; ++r) {
+    uint64_t bytes = 0;
+    for (const uint32_t field : stale)
+      bytes += send_[r].size() * block_bytes(field), sizes[r] += receive_[r].size() * block_bytes(field);
+    parts[r].resize(bytes);  // where this rank has failed, others still wait for as many
+  }
+  std::array<uint32_t, 1> mark{failed_mark(failed)};
+  const Parts come = cluster_.wait_exchange_known(std::move(parts), sizes, mark);
+  check_failed(failed, mark[0]);
+  wait_unpack_mirrors(tree, stale, come);
+  for (const uint32_t field : stale) is_stale_[field] = false;
+}
+
+TreeCut::Parts TreeCut::wait_pack_mirrored(TreeStorage& tree, const std::vector<uint32_t>& fields) {
+  const uint64_t n = n_blocks(send_);
+  uint64_t bytes = 0;
+  for (const uint32_t field : fields) bytes += n * block_bytes(field);
+  RankLink::Bytes packed(bytes);
+  std::byte* const out = room_for(tree.device(), staging_, bytes);
+  for (const uint32_t field : fields) cells_of(tree.device(), layout_.field(field).node, send_, send_cells_);
+  // The stream is asked for its errors even where there is nothing to send.
+  wait_in_order(tree.stream(), "sparse.pack_mirrored", [&](InStream& s) {
+    std::byte* to = out;
+    for (const uint32_t field : fields) {
+      const uint32_t node = layout_.field(field).node;
+      const CoppiceBlockValues from = values_in(tree, field, block_cells(node));
+      if (n > 0)
+        run_now(s, tree.programs().in_order(s), pack_values, n * from.parts, from,
+                send_cells_.at(node)->as<int32_t>(), reinterpret_cast<unsigned char*>(to));
+      to += n * block_bytes(field);
+    }
+    if (bytes > 0) s.wait_copy(packed.data(), out, bytes);
+  });
+  Parts parts(n_ranks_);
+  auto at = packed.begin();
+  for (const uint32_t field : fields) {
+    for (size_t r = 0; r < n_ranks_; ++r) {
+      const auto end = at + static_cast<std::ptrdiff_t>(send_[r].size() * block_bytes(field));
+      parts[r].insert(parts[r].end(), at, end);
+      at = end;
+    }
+  }
+  return parts;
+}
+
+void TreeCut::wait_unpack_mirrors(TreeStorage& tree, const std::vector<uint32_t>& fields, const Parts& come) {
+  const uint64_t n = n_blocks(receive_);
+  if (n == 0) return;
+  RankLink::Bytes packed;
+  std::vector<size_t> taken(n_ranks_);
+  for (const uint32_t field : fields) {
+    for (size_t r = 0; r < n_ranks_; ++r) {
+      const auto begin = come[r].begin() + static_cast<std::ptrdiff_t>(taken[r]);
+      taken[r] += receive_[r].size() * block_bytes(field);
+      packed.insert(packed.end(), begin, come[r].begin() + static_cast<std::ptrdiff_t>(taken[r]));
+    }
+  }
+  std::byte* const in = room_for(tree.device(), staging_, packed.size());
+  for (const uint32_t field : fields)
+    cells_of(tree.device(), layout_.field(field).node, receive_, receive_cells_);
+  wait_in_order(tree.stream(), "sparse.unpack_mirrors", [&](InStream& s) {
+    s.wait_copy(in, packed.data(), packed.size());
+    const std::byte* from = in;
+    for (const uint32_t field : fields) {
+      const uint32_t node = layout_.field(field).node;
+      const CoppiceBlockValues to = values_in(tree, field, block_cells(node));
+      run_now(s, tree.programs().in_order(s), unpack_values, n * to.parts, to,
+              receive_cells_.at(node)->as<int32_t>(), reinterpret_cast<const unsigned char*>(from));
+      from += n * block_bytes(field);
+    }
+  });
+}
+
+uint64_t TreeCut::n_blocks(const std::vector<Blocks>& parts) {
+  uint64_t n = 0;
+  for (const Blocks& blocks : parts) n += blocks.size();
+  return n;
+}
+
+std::byte* TreeCut::room_for(Device& device, IntrusivePtr<Buffer>& buffer, uint64_t bytes) {
+  if (bytes == 0) return nullptr;
+  if (!buffer || buffer->size_bytes() < bytes) buffer = device.reserve(2 * bytes, 2 * bytes);
+  return static_cast<std::byte*>(buffer->data());
+}
+
+void TreeCut::cells_of(Device& device, uint32_t node, const std::vector<Blocks>& parts,
+                       CellBuffers& buffers) {
+  if (buffers.contains(node)) return;
+  Blocks all;
+  for (const Blocks& blocks : parts) all.insert(all.end(), blocks.begin(), blocks.end());
+  const std::vector<int32_t> cells = first_cells(layout_, node_, node, all);
+  buffers.emplace(node, wait_upload(device, cells.data(), cells.size() * sizeof(int32_t)));
 }
 
 bool TreeCut::owns(uint32_t node, const Coord& cell) const {

@@ -20,10 +20,14 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/error.h"
+#include "gpu/device.h"
 #include "sparse/loop_lists.h"
 #include "sparse/ranks/cluster.h"
 
@@ -74,10 +78,14 @@ class TreeCut {
   using Blocks = std::vector<Block>;
   using Parts = std::vector<RankLink::Bytes>;
 
-  // Returns the largest of all ranks' answers. Each asks its stream first: an error of one rank is an Error
-  // of all.
+  // Returns whether any rank's answer is yes. Each asks its stream first: an error of one rank is an Error of
+  // all.
   template <class F>
-  int wait_ask_all(TreeStorage& tree, F ask) const;
+  bool wait_ask_all(TreeStorage& tree, F ask) const;
+  // Ranks tell each other of their errors by the largest of such marks. Throws the rank's own, or that there
+  // is another's.
+  uint32_t failed_mark(const std::optional<Error>& failed) const;
+  void check_failed(const std::optional<Error>& failed, uint32_t mark) const;
   Block block_at(const Coord& at) const;
   size_t owner(uint64_t place) const { return owner_in(ends_, place); }
   static size_t owner_in(const std::vector<uint64_t>& ends, uint64_t place);
@@ -94,6 +102,14 @@ class TreeCut {
   void wait_unpack(TreeStorage& tree, uint32_t field, const Blocks& blocks, RankLink::Bytes packed) const;
   uint32_t block_cells(uint32_t node) const;
   uint64_t block_bytes(uint32_t field) const;
+  // Own blocks' values that others mirror, for each rank; and what came of mirrors put into them.
+  Parts wait_pack_mirrored(TreeStorage& tree, const std::vector<uint32_t>& fields);
+  void wait_unpack_mirrors(TreeStorage& tree, const std::vector<uint32_t>& fields, const Parts& come);
+  static uint64_t n_blocks(const std::vector<Blocks>& parts);
+  static std::byte* room_for(Device& device, IntrusivePtr<Buffer>& buffer, uint64_t bytes);
+  // By node, the coordinates of blocks' first cells in device memory.
+  using CellBuffers = std::map<uint32_t, IntrusivePtr<Buffer>>;
+  void cells_of(Device& device, uint32_t node, const std::vector<Blocks>& parts, CellBuffers& buffers);
   // Sends a field's values of the blocks in `to` to their ranks, and puts what comes into those in `from`.
   void wait_exchange_values(TreeStorage& tree, uint32_t field, const std::vector<Blocks>& to,
                             const std::vector<Blocks>& from) const;
@@ -106,6 +122,8 @@ class TreeCut {
   std::vector<Blocks> send_,
       receive_;     // by rank: own blocks that it mirrors, and its blocks that are mirrored here
   Blocks mirrors_;  // all of receive_, in order
+  CellBuffers send_cells_, receive_cells_;  // of send_ and receive_, for the nodes that were asked for
+  IntrusivePtr<Buffer> staging_;            // values on their way between the device and the host
   bool is_open_ = true;
   std::vector<bool> is_stale_;  // by field
   uint64_t num_changes_ = 0;

@@ -3,8 +3,8 @@
 
 #include <cstdio>
 #include <cstring>
-#include <memory>
-#include <optional>
+#include <exception>
+#include <span>
 #include <vector>
 
 #include "executor/remote/mpi/mpi_rank_link.h"
@@ -33,6 +33,21 @@ int told(char* error, size_t error_bytes, F f) {
   return 1;
 }
 
+std::vector<coppice::RankLink::Bytes> taken(const void* const* parts, const uint64_t* sizes) {
+  std::vector<coppice::RankLink::Bytes> bytes;
+  for (int r = 0; r < job->link.n_ranks(); ++r) {
+    const auto* const from = static_cast<const std::byte*>(parts[r]);
+    bytes.emplace_back(from, from + sizes[r]);
+  }
+  return bytes;
+}
+void give(const std::vector<coppice::RankLink::Bytes>& come, CoppiceMpiRoom room, void* context) {
+  for (size_t r = 0; r < come.size(); ++r) {
+    void* const to = room(context, static_cast<int>(r), come[r].size());
+    if (!come[r].empty()) std::memcpy(to, come[r].data(), come[r].size());
+  }
+}
+
 }  // namespace
 
 #define COPPICE_MPI_EXPORT __attribute__((visibility("default")))
@@ -49,19 +64,16 @@ COPPICE_MPI_EXPORT int coppice_mpi_begin(int* rank, int* n_ranks, char* error, s
 COPPICE_MPI_EXPORT int coppice_mpi_exchange(const void* const* parts, const uint64_t* sizes,
                                             CoppiceMpiRoom room, void* context, char* error,
                                             size_t error_bytes) {
+  return told(error, error_bytes, [&] { give(job->link.wait_exchange(taken(parts, sizes)), room, context); });
+}
+
+COPPICE_MPI_EXPORT int coppice_mpi_exchange_known(const void* const* parts, const uint64_t* sizes,
+                                                  const uint64_t* coming, uint32_t* most, size_t n_most,
+                                                  CoppiceMpiRoom room, void* context, char* error,
+                                                  size_t error_bytes) {
   return told(error, error_bytes, [&] {
-    const int n = job->link.n_ranks();
-    std::vector<coppice::RankLink::Bytes> bytes;
-    for (int r = 0; r < n; ++r) {
-      const auto* const from = static_cast<const std::byte*>(parts[r]);
-      bytes.emplace_back(from, from + sizes[r]);
-    }
-    const auto come = job->link.wait_exchange(std::move(bytes));
-    for (int r = 0; r < n; ++r) {
-      const auto& part = come[static_cast<size_t>(r)];
-      void* const to = room(context, r, part.size());
-      if (!part.empty()) std::memcpy(to, part.data(), part.size());
-    }
+    const std::span known(coming, static_cast<size_t>(job->link.n_ranks()));
+    give(job->link.wait_exchange_known(taken(parts, sizes), known, {most, n_most}), room, context);
   });
 }
 

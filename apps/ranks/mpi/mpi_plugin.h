@@ -19,6 +19,11 @@ typedef void* (*CoppiceMpiRoom)(void* context, int rank, uint64_t bytes);
 int coppice_mpi_exchange(const void* const* parts, const uint64_t* sizes, CoppiceMpiRoom room, void* context,
                          char* error, size_t error_bytes);
 
+// RankLink::wait_exchange_known(): coming[r] bytes come from rank r.
+int coppice_mpi_exchange_known(const void* const* parts, const uint64_t* sizes, const uint64_t* coming,
+                               uint32_t* most, size_t n_most, CoppiceMpiRoom room, void* context, char* error,
+                               size_t error_bytes);
+
 // Leaves MPI in order. Without it the launcher ends the other ranks when this one ends.
 void coppice_mpi_end(void);
 }

@@ -2,8 +2,10 @@
 #include "executor/remote/mpi/mpi_rank_link.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "core/check.h"
@@ -12,6 +14,7 @@
 namespace coppice::executor::remote {
 namespace {
 
+constexpr const char* kFailed = "an exchange has failed";
 constexpr size_t kPartBytes = size_t{1} << 30;  // MPI counts by an int
 
 // Calls each(data, bytes) for the parts of a message.
@@ -22,6 +25,28 @@ void for_parts(Byte* data, size_t bytes, F each) {
 }
 
 }  // namespace
+
+template <class F>
+void MpiRankLink::Requests::add(F start) {
+  all_.push_back(MPI_REQUEST_NULL);
+  check_mpi(start(&all_.back()), kFailed);
+}
+
+void MpiRankLink::Requests::wait() {
+  // Where ranks share cores, one that waits and keeps its core keeps others from what it waits for.
+  constexpr int kPolls = 200, kYields = 2000;
+  for (int polls = 0;; ++polls) {
+    int is_done = 0;
+    check_mpi(MPI_Testall(static_cast<int>(all_.size()), all_.data(), &is_done, MPI_STATUSES_IGNORE),
+              kFailed);
+    if (is_done != 0) break;
+    if (polls > kPolls + kYields)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    else if (polls > kPolls)
+      std::this_thread::yield();
+  }
+  all_.clear();
+}
 
 MpiRankLink::MpiRankLink(MPI_Comm user) {
   check_mpi(MPI_Comm_dup(user, &comm_), "the communicator cannot be duplicated");
@@ -42,19 +67,36 @@ std::vector<RankLink::Bytes> MpiRankLink::wait_exchange(std::vector<Bytes> parts
   COPPICE_CHECK(parts.size() == n, "an exchange has a part for each rank");
   std::vector<uint64_t> sizes(n), coming(n);
   for (size_t r = 0; r < n; ++r) sizes[r] = parts[r].size();
-  check_mpi(MPI_Alltoall(sizes.data(), 1, MPI_UINT64_T, coming.data(), 1, MPI_UINT64_T, comm_),
-            "an exchange has failed");
+  Requests requests;
+  requests.add([&](MPI_Request* to) {
+    return MPI_Ialltoall(sizes.data(), 1, MPI_UINT64_T, coming.data(), 1, MPI_UINT64_T, comm_, to);
+  });
+  requests.wait();
+  return wait_parts(std::move(parts), coming, requests);
+}
+
+std::vector<RankLink::Bytes> MpiRankLink::wait_exchange_known(std::vector<Bytes> parts,
+                                                              std::span<const uint64_t> sizes,
+                                                              std::span<uint32_t> most) {
+  COPPICE_CHECK(parts.size() == static_cast<size_t>(n_ranks_) && sizes.size() == parts.size(),
+                "an exchange has a part for each rank");
+  Requests requests;
+  requests.add([&](MPI_Request* to) {
+    return MPI_Iallreduce(MPI_IN_PLACE, most.data(), static_cast<int>(most.size()), MPI_UINT32_T, MPI_MAX,
+                          comm_, to);
+  });
+  return wait_parts(std::move(parts), sizes, requests);
+}
+
+std::vector<RankLink::Bytes> MpiRankLink::wait_parts(std::vector<Bytes> parts,
+                                                     std::span<const uint64_t> sizes, Requests& requests) {
+  const auto n = static_cast<size_t>(n_ranks_);
   std::vector<Bytes> come(n);
-  std::vector<MPI_Request> requests;
-  const auto add = [&](auto start) {
-    requests.push_back(MPI_REQUEST_NULL);
-    check_mpi(start(&requests.back()), "an exchange has failed");
-  };
   for (size_t r = 0; r < n; ++r) {
     if (static_cast<int>(r) == rank_) continue;
-    come[r].resize(coming[r]);
+    come[r].resize(sizes[r]);
     for_parts(come[r].data(), come[r].size(), [&](std::byte* data, int size) {
-      add([&](MPI_Request* to) {
+      requests.add([&](MPI_Request* to) {
         return MPI_Irecv(data, size, MPI_BYTE, static_cast<int>(r), 0, comm_, to);
       });
     });
@@ -62,13 +104,12 @@ std::vector<RankLink::Bytes> MpiRankLink::wait_exchange(std::vector<Bytes> parts
   for (size_t r = 0; r < n; ++r) {
     if (static_cast<int>(r) == rank_) continue;
     for_parts(parts[r].data(), parts[r].size(), [&](const std::byte* data, int size) {
-      add([&](MPI_Request* to) {
+      requests.add([&](MPI_Request* to) {
         return MPI_Isend(data, size, MPI_BYTE, static_cast<int>(r), 0, comm_, to);
       });
     });
   }
-  check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
-            "an exchange has failed");
+  requests.wait();
   come[static_cast<size_t>(rank_)] = std::move(parts[static_cast<size_t>(rank_)]);
   return come;
 }

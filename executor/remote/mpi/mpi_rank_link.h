@@ -25,8 +25,24 @@ class MpiRankLink final : public RankLink {
   // GiB. Errors: kUnavailable with MPI's words. Where a rank has died, what comes of it is the launcher's:
   // Open MPI's mpiexec ends all others.
   std::vector<Bytes> wait_exchange(std::vector<Bytes> parts) override;
+  std::vector<Bytes> wait_exchange_known(std::vector<Bytes> parts, std::span<const uint64_t> sizes,
+                                         std::span<uint32_t> most) override;
 
  private:
+  // Messages that are under way.
+  class Requests {
+   public:
+    template <class F>
+    void add(F start);
+    void wait();
+
+   private:
+    std::vector<MPI_Request> all_;
+  };
+  // Sends parts, and receives as many bytes from each rank as said.
+  std::vector<Bytes> wait_parts(std::vector<Bytes> parts, std::span<const uint64_t> sizes,
+                                Requests& requests);
+
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, n_ranks_ = 1;
 };
