@@ -16,10 +16,11 @@ std::optional<int> launched_ranks_here();
 bool are_ranks_here();
 inline bool is_mpi_rank() { return launched_rank().has_value(); }
 
-// Becomes `mpiexec -n N` of the same program with the same arguments, on this machine; as many ranks as are
-// wanted run there, whatever the number of cores, and none is bound to a core. Told to end, by Ctrl-C or
-// SIGTERM, it tells the ranks so and waits for them. Does not return. Errors: kUnavailable, when there is no
-// mpiexec; kInvalidArgument for fewer ranks than one.
+// Runs `mpiexec -n N` of the same program with the same arguments, on this machine, and ends as it ends; as
+// many ranks as are wanted run there, whatever the number of cores, and none is bound to a core. They read
+// nothing from standard input. The first Ctrl-C, SIGTERM or SIGHUP comes to the ranks as SIGUSR1, at which
+// they may finish something (core/stop_signals.h); at the second one mpiexec ends them. Does not return.
+// Errors: kUnavailable, when there is no mpiexec; kInvalidArgument for fewer ranks than one.
 [[noreturn]] void start_ranks(int n_ranks, const char* const* argv);
 
 }  // namespace coppice

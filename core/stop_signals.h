@@ -1,4 +1,5 @@
-// Ctrl-C, a request to terminate and a terminal that is closed, for a program that has something to finish.
+// Ctrl-C, a request to terminate and a terminal that is closed, for a program that has something to finish;
+// and SIGUSR1, by which batch systems and mpiexec say that the time is over.
 //
 //   const StopSignals signals;               // in main(): from here on a signal ends the program at once
 //   load();
@@ -22,7 +23,7 @@ namespace coppice {
 
 class StopSignals {
  public:
-  // Takes SIGINT, SIGTERM and SIGHUP; one that hangs up is left alone where the program
+  // Takes SIGINT, SIGTERM, SIGUSR1 and SIGHUP; one that hangs up is left alone where the program
   // was told to ignore it (nohup).
   StopSignals();
   ~StopSignals();  // gives them back
@@ -38,7 +39,7 @@ class StopSignals {
   static void let_finish(const char* what, int64_t number = -1);
 
  private:
-  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGUSR1, SIGHUP};
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 

@@ -173,7 +173,7 @@ cli::RunOutcome run_leading(const cli::RunOptions& options, const std::optional<
 
 // Ranks beside the first say nothing, write nothing, and leave it to the first to end.
 void follow_first_rank(const cli::RunOptions& options, const Cluster& cluster) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) std::signal(signal, SIG_IGN);
   set_log_level(LogLevel::kError);
   mpm::follow(make_device(options), options.scene, {.cluster = cluster});
 }

@@ -1,0 +1,237 @@
+"""`coppice run` over ranks: the same files as one process writes, whatever happens on the way.
+
+    rank_runs_test.py COPPICE [unittest's arguments]
+
+COPPICE_KILLS says how often a rank is killed, 4 times unless it is set.
+"""
+import csv
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+COPPICE = sys.argv.pop(1)
+KILLS = int(os.environ.get("COPPICE_KILLS", "4"))
+FRAMES = 6
+SCENE = """
+dim = 2
+[grid]
+resolution = 48
+[time]
+frames = 6
+frame_dt_s = 0.02
+[output]
+png = false
+[[emitter]]
+shape = "box"
+center = [0.3, 0.6]
+half_size = [0.15, 0.15]
+velocity = [2, -1]
+material = "jelly"
+[[emitter]]
+shape = "box"
+center = [0.5, 0.15]
+half_size = [0.4, 0.1]
+material = "water"
+[[collider]]
+shape = "sphere"
+center = [0.7, 0.4]
+radius = 0.1
+"""
+
+
+class RankRuns(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.scene = os.path.join(cls.folder.name, "scene.toml")
+        pathlib.Path(cls.scene).write_text(SCENE)
+        cls.reference = os.path.join(cls.folder.name, "reference")
+        done = cls.run_program("-o", cls.reference)
+        assert done.returncode == 0, done.stderr
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def command(cls, *options):
+        return [COPPICE, "run", cls.scene, "--device", "cpu", *options]
+
+    @classmethod
+    def run_program(cls, *options, **more):
+        return subprocess.run(cls.command(*options), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=240, **more)
+
+    def output(self):
+        return os.path.join(self.folder.name, self.id().rsplit(".", 1)[-1])
+
+    def check_success(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def particles(self, folder, frame):
+        return pathlib.Path(folder, f"particles_{frame:04}.ply").read_bytes()
+
+    def rows(self, folder):
+        with open(os.path.join(folder, "stats.csv"), newline="") as file:
+            return list(csv.DictReader(file))
+
+    # Particles to the bit; sums, which ranks add up in another order, to rounding.
+    def check_equal(self, folder):
+        for frame in range(FRAMES + 1):
+            self.assertEqual(self.particles(folder, frame), self.particles(self.reference, frame), f"frame {frame}")
+        ours, expected = self.rows(folder), self.rows(self.reference)
+        self.assertEqual(len(ours), len(expected))
+        for ours, expected in zip(ours, expected):
+            for name, value in expected.items():
+                if name != "milliseconds":
+                    size = max(abs(float(value)), 100)
+                    self.assertAlmostEqual(float(ours[name]), float(value), delta=1e-9 * size, msg=name)
+        self.assertFalse(list(pathlib.Path(folder).glob("*.tmp*")))
+
+    def test_give_the_files_of_one(self):
+        for ranks in 2, 3:
+            done = self.run_program("-o", self.output(), "--overwrite", "--ranks", str(ranks))
+            self.check_success(done)
+            self.assertIn(f", {ranks} ranks", done.stderr)
+            self.assertEqual(done.stderr.count("particles, 48 cells"), 1, "the first rank alone speaks")
+            self.check_equal(self.output())
+
+    def test_go_on_from_a_checkpoint_with_other_ranks(self):
+        folder = self.output()
+        self.check_success(self.run_program("-o", folder, "--checkpoint", "2", "--frames", "3", "--ranks", "3"))
+        state = pathlib.Path(folder, "state.checkpoint").read_bytes()
+        self.check_success(self.run_program("-o", folder, "--resume", "--frames", "4", "--checkpoint", "1"))
+        self.check_success(self.run_program("-o", folder, "--resume", "--ranks", "2"))
+        self.check_equal(folder)
+        alone = folder + "_alone"
+        self.check_success(self.run_program("-o", alone, "--checkpoint", "3", "--frames", "3"))
+        self.assertEqual(pathlib.Path(alone, "state.checkpoint").read_bytes(), state)
+
+    # Nothing that a message says is lost when the folder has frames beyond the checkpoint.
+    def test_frames_behind_the_checkpoint_are_made_again(self):
+        folder = self.output()
+        self.check_success(self.run_program("-o", folder, "--checkpoint", "2", "--frames", "2"))
+        state = pathlib.Path(folder, "state.checkpoint").read_bytes()
+        self.check_success(self.run_program("-o", folder, "--resume"))
+        self.assertEqual(len(self.rows(folder)), FRAMES + 1)
+        self.assertEqual(pathlib.Path(folder, "state.checkpoint").read_bytes(), state)
+        self.check_success(self.run_program("-o", folder, "--resume"))
+        self.check_equal(folder)
+
+    def start(self, *options):
+        return subprocess.Popen(self.command(*options), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, start_new_session=True)
+
+    def wait_for_frame(self, folder, frame):
+        path = pathlib.Path(folder, f"particles_{frame:04}.ply")
+        end = time.monotonic() + 120
+        while not path.exists():
+            self.assertLess(time.monotonic(), end, f"frame {frame} has not come")
+            time.sleep(0.005)
+
+    def test_interrupted_ones_leave_a_checkpoint(self):
+        folder = self.output()
+        started = self.start("-o", folder, "--checkpoint", "1000", "--ranks", "2", "--frames", "1000")
+        self.wait_for_frame(folder, 2)
+        started.send_signal(signal.SIGINT)
+        text, _ = started.communicate(timeout=120)
+        self.assertEqual(started.returncode, 130, text)
+        self.assertIn("interrupted after frame", text)
+        last = int(re.search(r"interrupted after frame (\d+)", text)[1])
+        self.assertEqual(len(self.rows(folder)), last + 1)
+        self.check_success(self.run_program("-o", folder, "--resume", "--frames", str(last + 1)))
+        self.assertEqual(len(self.rows(folder)), last + 2)
+
+    def ranks_of(self, job):
+        # The ranks are children of mpiexec, which is the program's.
+        found = []
+        for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = status.read_text().rsplit(")", 1)
+                words = pathlib.Path(status.parent, "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            parent = int(fields[1].split()[1])
+            found.append((int(status.parent.name), parent, words[0].decode()))
+        launchers = [pid for pid, parent, _ in found if parent == job.pid]
+        return [pid for pid, parent, _ in found if parent in launchers]
+
+    def test_killed_ones_lose_the_running_frame_at_most(self):
+        chance = random.Random(1)
+        for turn in range(KILLS):
+            folder = f"{self.output()}_{turn}"
+            started = self.start("-o", folder, "--checkpoint", "1", "--ranks", "3")
+            self.wait_for_frame(folder, chance.randrange(0, FRAMES - 1))
+            time.sleep(chance.uniform(0, 0.1))
+            ranks = self.ranks_of(started)
+            if started.poll() is None and ranks:
+                os.kill(chance.choice(ranks), signal.SIGKILL)
+            text, _ = started.communicate(timeout=60)
+            if started.returncode != 0:
+                self.assertRegex(text, r"process rank \d.*Killed")
+            rows = len(self.rows(folder))
+            for frame in range(rows):
+                self.assertEqual(self.particles(folder, frame), self.particles(self.reference, frame))
+            if os.path.exists(os.path.join(folder, "state.checkpoint")):
+                done = self.run_program("-o", folder, "--resume", "--ranks", str(chance.randrange(1, 4)))
+                self.check_success(done)
+                # The checkpoint of a frame is written behind its row.
+                behind = int((re.search(r"going on behind frame (\d+)", done.stderr) or [0, FRAMES])[1])
+                self.assertGreaterEqual(behind, rows - 2)
+            else:
+                self.assertLessEqual(rows, 2)
+                self.check_success(self.run_program("-o", folder, "--overwrite"))
+            self.check_equal(folder)
+
+    def check_refused(self, done, line):
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(line, done.stderr)
+        self.assertEqual(done.stderr.count("error:"), 1, done.stderr)
+
+    def test_bad_input_is_one_line(self):
+        bad = os.path.join(self.folder.name, "bad.toml")
+        pathlib.Path(bad).write_text(SCENE.replace("resolution", "resolutoin"))
+        done = subprocess.run([COPPICE, "run", bad, "--ranks", "3"], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=120)
+        self.check_refused(done, "resolutoin")
+        self.check_refused(self.run_program("-o", self.reference, "--ranks", "2"), "--overwrite replaces them")
+        self.check_refused(self.run_program("-o", self.reference, "--resume"), "there is no checkpoint")
+        self.check_refused(self.run_program("--resume", "--overwrite"), "--overwrite excludes --resume")
+        self.check_refused(self.run_program("--ranks", "0"), "--ranks")
+        done = self.run_program("-o", self.output(), "--ranks", "2", env={"PATH": "/nowhere"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot start mpiexec", done.stderr)
+
+    def test_damaged_and_other_checkpoints_are_refused(self):
+        folder = self.output()
+        self.check_success(self.run_program("-o", folder, "--checkpoint", "1", "--frames", "1"))
+        path = pathlib.Path(folder, "state.checkpoint")
+        whole = path.read_bytes()
+        before = sorted(p.name for p in pathlib.Path(folder).iterdir())
+        chance = random.Random(2)
+        for _ in range(20):
+            damaged = bytearray(whole)
+            at = chance.randrange(len(whole))
+            if chance.random() < 0.5:
+                damaged = damaged[:at]
+            else:
+                damaged[at] ^= 1 << chance.randrange(8)
+            path.write_bytes(damaged)
+            done = self.run_program("-o", folder, "--resume")
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertRegex(done.stderr, "damaged|no checkpoint|another|is of coppice")
+        path.write_bytes(whole)
+        self.check_refused(self.run_program("-o", folder, "--resume", "--set", "grid.resolution=32"), "another scene")
+        self.assertEqual(sorted(p.name for p in pathlib.Path(folder).iterdir()), before)
+        self.assertEqual(len(self.rows(folder)), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
