@@ -155,9 +155,13 @@ void add_argument(LaunchRequest& request, size_t& at, const Argument& argument) 
       bool star = false;
       if constexpr (requires { H::kRadius; }) radius = H::kRadius, star = H::kStar;
       bool is_exact = true;
-      if constexpr (H::kRole == Role::kAccumulate) is_exact = device::has_integers_alone<typename H::Value>();
-      request.handles[request.num_handles++] = {device::HandleAccess::id_of(h), H::kRole, radius,
-                                                sizeof(typename H::Value),      star,     is_exact};
+      device::SumKind sum = device::SumKind::kNone;
+      if constexpr (H::kRole == Role::kAccumulate) {
+        is_exact = device::has_integers_alone<typename H::Value>();
+        sum = device::sum_kind<typename H::Value>();
+      }
+      request.handles[request.num_handles++] = {
+          device::HandleAccess::id_of(h), H::kRole, radius, sizeof(typename H::Value), star, is_exact, sum};
     });
   } else {
     at = device::align_up(at, alignof(Parameter));

@@ -8,6 +8,7 @@
 
 #include "gpu/launch_block.h"
 #include "sparse/device/handles.h"
+#include "sparse/device/sum_types.h"
 #include "sparse/kernel.h"
 #include "sparse/loop.h"
 #include "sparse/slot.h"
@@ -23,6 +24,7 @@ struct HandleUse {
   uint32_t value_bytes;
   bool star;   // of a reach
   bool exact;  // of an Accumulate: sums of its values do not depend on their order
+  device::SumKind sum = device::SumKind::kNone;  // of an Accumulate
 };
 
 // Describes an argument that leads to memory.

@@ -152,7 +152,11 @@ AsyncValueRef<Chain> Program::give(const LaunchRequest& r) {
     note_launch(*launch.uses);
   }
   note_temporary_fields(*launch.uses, launch.name);
-  return device().default_stream().launch(std::move(launch));
+  if (!over_ranks) return device().default_stream().launch(std::move(launch));
+  const auto uses = launch.uses;
+  AsyncValueRef<Chain> done = device().default_stream().launch(std::move(launch));
+  wait_after_launch(r, *uses);
+  return done;
 }
 
 BoundLaunch Program::bind_request(const LaunchRequest& given) {

@@ -68,12 +68,16 @@ uint64_t memory_bytes(mpm::Solver& solver) {
 }
 
 // The process' memory is the most that it ever had, libraries and pictures included.
-void log_summary(mpm::Solver& solver, double milliseconds) {
+void log_summary(mpm::Solver& solver, double milliseconds, const std::optional<Cluster>& ranks) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   log_info("{:.2f} s for {} steps of {} particles; {} of memory for the simulation, {} for the program",
            milliseconds / 1000, solver.steps(), solver.num_particles(), size_text(memory_bytes(solver)),
            size_text(static_cast<uint64_t>(usage.ru_maxrss) * 1024));
+  if (!ranks) return;
+  const Cluster::Traffic& traffic = ranks->traffic();
+  log_info("{} ranks: the first one was {:.0f} % of the time in {} exchanges, and sent {}", ranks->n_ranks(),
+           100 * traffic.seconds * 1000 / milliseconds, traffic.rounds, size_text(traffic.bytes_sent));
 }
 
 }  // namespace
@@ -163,11 +167,11 @@ cli::RunOutcome run_leading(const cli::RunOptions& options, const std::optional<
   if (solver->frame() < scene.time.frames) {
     log_info("interrupted after frame {} of {}; frames 0 to {} are in {}", solver->frame(), scene.time.frames,
              solver->frame(), output->text());
-    log_summary(*solver, now_ms() - begin_ms);
+    log_summary(*solver, now_ms() - begin_ms, ranks);
     return cli::RunOutcome::kInterrupted;
   }
   log_info("frames 0 to {} are in {}", solver->frame(), output->text());
-  log_summary(*solver, now_ms() - begin_ms);
+  log_summary(*solver, now_ms() - begin_ms, ranks);
   return cli::RunOutcome::kFinished;
 }
 

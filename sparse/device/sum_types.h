@@ -84,8 +84,32 @@ template <class T>
 constexpr bool has_integers_alone() {
   return numbers_are<T, std::is_integral>();
 }
+// Says how values are added to that cross from rank to rank as bytes (sparse/ranks): by the type that all of
+// their numbers have.
+enum class SumKind : uint8_t { kNone, kMixed, kFloat, kDouble, kWord32, kWord64 };
 template <class T>
 struct IsFloat : std::is_same<T, float> {};
+template <class T>
+struct IsDouble : std::is_same<T, double> {};
+template <class T>
+struct IsWord32 : std::bool_constant<std::is_integral_v<T> && sizeof(T) == 4> {};
+template <class T>
+struct IsWord64 : std::bool_constant<std::is_integral_v<T> && sizeof(T) == 8> {};
+template <class T>
+constexpr SumKind sum_kind() {
+  if constexpr (!is_sum<T>())
+    return SumKind::kNone;
+  else if constexpr (numbers_are<T, IsFloat>())
+    return SumKind::kFloat;
+  else if constexpr (numbers_are<T, IsDouble>())
+    return SumKind::kDouble;
+  else if constexpr (numbers_are<T, IsWord32>())
+    return SumKind::kWord32;
+  else if constexpr (numbers_are<T, IsWord64>())
+    return SumKind::kWord64;
+  else
+    return SumKind::kMixed;
+}
 // Tells whether values consist of floats that lie in whole aligned groups of four: Vec4f, or an
 // alignas(16) struct of three floats and of what pads it.
 template <class T>

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "core/error.h"
@@ -11,6 +12,40 @@ namespace coppice {
 
 Cluster::Cluster(std::shared_ptr<RankLink> link) : link_(std::move(link)) {
   if (!link_) throw Error(ErrorCode::kInvalidArgument, "a cluster without a link between its ranks");
+}
+
+namespace {
+
+// Counts an exchange, also one that fails.
+class Counted {
+ public:
+  Counted(Cluster::Traffic& traffic, const std::vector<RankLink::Bytes>& parts, int self)
+      : traffic_(traffic) {
+    ++traffic_.rounds;
+    for (size_t r = 0; r < parts.size(); ++r)
+      if (static_cast<int>(r) != self) traffic_.bytes_sent += parts[r].size();
+  }
+  ~Counted() {
+    traffic_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  Cluster::Traffic& traffic_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+std::vector<RankLink::Bytes> Cluster::wait_exchange(std::vector<RankLink::Bytes> parts) const {
+  const Counted counted(*traffic_, parts, rank());
+  return link_->wait_exchange(std::move(parts));
+}
+
+std::vector<RankLink::Bytes> Cluster::wait_exchange_known(std::vector<RankLink::Bytes> parts,
+                                                          std::span<const uint64_t> sizes,
+                                                          std::span<uint32_t> most) const {
+  const Counted counted(*traffic_, parts, rank());
+  return link_->wait_exchange_known(std::move(parts), sizes, most);
 }
 
 void Cluster::wait_most(std::span<uint32_t> numbers) const {

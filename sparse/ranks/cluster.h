@@ -8,6 +8,7 @@
 // thread of each at a time.
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -22,6 +23,13 @@ class Cluster {
  public:
   // Errors: kInvalidArgument without a link.
   explicit Cluster(std::shared_ptr<RankLink> link);
+
+  // Says what this rank's exchanges have cost.
+  struct Traffic {
+    uint64_t rounds = 0, bytes_sent = 0;
+    double seconds = 0;  // spent in them, waiting for slower ranks included
+  };
+  const Traffic& traffic() const { return *traffic_; }
 
   bool operator==(const Cluster&) const = default;  // the same link
   int rank() const { return link_->rank(); }
@@ -67,17 +75,13 @@ class Cluster {
   void wait_all() const { wait_gather(char{}); }
 
   // Sends parts[r] to rank r, and returns what came, by rank.
-  std::vector<RankLink::Bytes> wait_exchange(std::vector<RankLink::Bytes> parts) const {
-    return link_->wait_exchange(std::move(parts));
-  }
+  std::vector<RankLink::Bytes> wait_exchange(std::vector<RankLink::Bytes> parts) const;
 
   // The same where sizes are known, and each of `most` becomes the largest of all ranks'
   // (RankLink::wait_exchange_known()).
   std::vector<RankLink::Bytes> wait_exchange_known(std::vector<RankLink::Bytes> parts,
                                                    std::span<const uint64_t> sizes,
-                                                   std::span<uint32_t> most) const {
-    return link_->wait_exchange_known(std::move(parts), sizes, most);
-  }
+                                                   std::span<uint32_t> most) const;
   // Each number becomes the largest that any rank gives.
   void wait_most(std::span<uint32_t> numbers) const;
 
@@ -86,6 +90,7 @@ class Cluster {
   static void check_size(size_t bytes, size_t expected);
   std::vector<RankLink::Bytes> wait_gather_bytes(std::span<const std::byte> bytes) const;
   std::shared_ptr<RankLink> link_;
+  std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
 };
 
 }  // namespace coppice

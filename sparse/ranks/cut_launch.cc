@@ -41,6 +41,37 @@ void check_loop(const LaunchRequest& r) {
                        tree->layout().path(r.loop.node), tree->options().name));
 }
 
+// Accumulate's sums go home behind the launch; those of a Grow activate on the way, wherever they are.
+bool is_sum(const LaunchUse& use) { return use.role == "Accumulate" && use.does(effect::kAdds); }
+
+template <class F>
+void check_sum(const LaunchRequest& r, const LaunchUse& use, F refuse) {
+  if (!r.loop.tree && !r.loop.is_own)
+    refuse(
+        "a loop over a range adds to active cells, which may be active elsewhere; own_range() adds to those "
+        "that are here, and Grow<T>::add() activates");
+  const TreeCut& cut = tree_of(use)->cut();
+  if (use.radius > cut.most_reach(use.node))
+    refuse(fmt::format("it is added to {} cells away, and others' cells are here as far as {}", use.radius,
+                       cut.most_reach(use.node)));
+}
+
+// Returns what a launch adds to cells around its own in a tree.
+std::vector<TreeCut::Sum> sums_in(const LaunchRequest& r, const LaunchUses& uses, const TreeStorage* tree) {
+  std::vector<TreeCut::Sum> sums;
+  for (uint32_t i = 0; i < r.num_handles; ++i) {
+    const LaunchUse& use = uses.all[i];
+    if (tree_of(use) != tree || !is_sum(use)) continue;
+    if (r.handles[i].sum == device::SumKind::kMixed)
+      refuse_launch(r, fmt::format("{}, and tree '{}' is cut over ranks: sums of numbers of several types do "
+                                   "not go from rank to rank",
+                                   use.name, tree->options().name));
+    if (std::ranges::find(sums, use.field, &TreeCut::Sum::field) == sums.end())
+      sums.push_back({use.field, r.handles[i].sum});
+  }
+  return sums;
+}
+
 // Refuses what a launch does to cells that may be other ranks'.
 void check_use(const LaunchRequest& r, const LaunchUse& use) {
   TreeStorage* const tree = tree_of(use);
@@ -65,7 +96,8 @@ void check_use(const LaunchRequest& r, const LaunchUse& use) {
     refuse("it is read by coordinate, which only a cell's owner can; a Read<T, Box<n>> reads around a cell");
   if (use.does(effect::kReads) && !r.loop.tree && !r.loop.is_own)
     refuse("a loop over a range reads it, whose cells are not all here; loop over the node, or own_range()");
-  if (r.loop.is_own && use.does(effect::kStores | effect::kAdds | effect::kChanges))
+  const bool changes = use.does(effect::kStores | effect::kAdds | effect::kChanges);
+  if (r.loop.is_own && !is_sum(use) && use.does(effect::kStores | effect::kAdds | effect::kChanges))
     refuse("a loop over a rank's own items stores to cells, which may be another rank's");
   if (use.does(effect::kReads) && use.radius > tree->cut().most_reach(use.node))
     refuse(fmt::format("it is read {} cells away, and others' cells are here as far as {}", use.radius,
@@ -74,12 +106,9 @@ void check_use(const LaunchRequest& r, const LaunchUse& use) {
     refuse("the launch asks which cells are active, which only their owner can tell");
   if (use.does(effect::kDeactivates))
     refuse("the launch deactivates cells; Node::deactivate() does, on all ranks");
-  const bool changes = use.does(effect::kStores | effect::kAdds | effect::kChanges);
+  if (is_sum(use)) return check_sum(r, use, refuse);
   if (changes && use.radius != 0 && r.loop.tree)
     refuse("the launch changes other cells than its own, which may be another rank's");
-  if (use.does(effect::kAdds) && !use.does(effect::kActivates) && !r.loop.tree)
-    refuse(
-        "a loop over a range adds to active cells, which may be active elsewhere; Grow<T>::add() activates");
   if (use.does(effect::kChanges) && !r.loop.tree)
     refuse("a loop over a range changes it in place, which all ranks would");
 }
@@ -96,6 +125,7 @@ bool is_over_ranks(const LaunchRequest& r) {
 void wait_before_launch(const LaunchRequest& r, const LaunchUses& uses) {
   check_loop(r);
   for (const LaunchUse& use : uses.all) check_use(r, use);
+  for (TreeStorage* const tree : cut_trees(r)) sums_in(r, uses, tree);
   for (TreeStorage* const tree : cut_trees(r)) {
     tree->cut().wait_sync(*tree);
     std::vector<uint32_t> fields;
@@ -104,7 +134,13 @@ void wait_before_launch(const LaunchRequest& r, const LaunchUses& uses) {
           (use.radius > 0 || use.in_neighbours) && std::ranges::find(fields, use.field) == fields.end())
         fields.push_back(use.field);
     tree->cut().wait_fresh(*tree, fields);
+    if (const auto sums = sums_in(r, uses, tree); !sums.empty()) tree->cut().wait_clear_mirrors(*tree, sums);
   }
+}
+
+void wait_after_launch(const LaunchRequest& r, const LaunchUses& uses) {
+  for (TreeStorage* const tree : cut_trees(r))
+    if (const auto sums = sums_in(r, uses, tree); !sums.empty()) tree->cut().wait_sum_home(*tree, sums);
 }
 
 void note_launch(const LaunchUses& uses) {

@@ -18,6 +18,8 @@ bool is_over_ranks(const detail::LaunchRequest& request);
 // Errors: kInvalidArgument, on all ranks alike, for what trees over ranks do not do; kUnavailable, when a
 // rank has given up.
 void wait_before_launch(const detail::LaunchRequest& request, const LaunchUses& uses);
+// Brings sums that the launch has added to mirrors to their owners, when it was given and noted.
+void wait_after_launch(const detail::LaunchRequest& request, const LaunchUses& uses);
 // Notes what the launch, which was given, leaves to be brought up to date.
 void note_launch(const LaunchUses& uses);
 // Throws that functions and bound launches are not for trees over ranks.

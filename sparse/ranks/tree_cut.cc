@@ -58,8 +58,8 @@ TreeCut::TreeCut(const TreeLayout& layout, Cluster cluster)
       cluster_(std::move(cluster)),
       self_(static_cast<size_t>(cluster_.rank())),
       n_ranks_(static_cast<size_t>(cluster_.n_ranks())),
-      send_(n_ranks_),
-      receive_(n_ranks_),
+      own_{std::vector<Blocks>(n_ranks_), {}},
+      mirror_{std::vector<Blocks>(n_ranks_), {}},
       is_stale_(layout.fields().size(), true) {
   const std::vector<TreeNode>& nodes = layout.nodes();
   for (uint32_t id = 1; id < nodes.size(); ++id) {
@@ -172,6 +172,16 @@ CoppiceBlockValues values_in(TreeStorage& tree, uint32_t field, uint32_t cells) 
 }
 
 }  // namespace
+
+// A field's values of the blocks of some lists, in the order of the stream.
+struct TreeCut::ListAccess {
+  InStream& stream;
+  Program& program;
+  uint32_t field;
+  uint64_t n;            // blocks
+  const int32_t* cells;  // their first ones
+  CoppiceBlockValues values;
+};
 
 RankLink::Bytes TreeCut::wait_pack(TreeStorage& tree, uint32_t field, const Blocks& blocks) const {
   RankLink::Bytes packed(blocks.size() * block_bytes(field));
@@ -350,7 +360,7 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
   const device::NodeLayout& cut = layout_.node_layout(node_);
   const uint32_t dims = layout_.dims(), missing = device::kMaxDims - dims;
   const int n_around = dims == 3 ? 27 : dims == 2 ? 9 : 3;
-  send_.assign(n_ranks_, {});
+  own_.blocks.assign(n_ranks_, {});
   for (const Block& b : here) {
     if (!is_own(b)) continue;
     std::set<size_t> ranks;
@@ -366,12 +376,12 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
       if (is_inside) ranks.insert(owner(block_at(at).place));
     }
     for (const size_t r : ranks)
-      if (r != self_) send_[r].push_back(b);
+      if (r != self_) own_.blocks[r].push_back(b);
   }
-  receive_ = wait_exchange_blocks(send_);
-  send_cells_.clear(), receive_cells_.clear();
+  mirror_.blocks = wait_exchange_blocks(own_.blocks);
+  own_.cells.clear(), mirror_.cells.clear();
   mirrors_.clear();
-  for (const Blocks& blocks : receive_) mirrors_.insert(mirrors_.end(), blocks.begin(), blocks.end());
+  for (const Blocks& blocks : mirror_.blocks) mirrors_.insert(mirrors_.end(), blocks.begin(), blocks.end());
   std::ranges::sort(mirrors_);
   std::vector<Coord> dropped;
   for (const Block& b : here)
@@ -390,107 +400,127 @@ void TreeCut::wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields) {
   for (const uint32_t field : fields)
     if (is_stale_[field]) stale.push_back(field);
   if (stale.empty()) return;
-  // A part has the fields one after the other, and in each the blocks.
-  std::optional<Error> failed;
-  Parts parts(n_ranks_);
-  try {
-    parts = wait_pack_mirrored(tree, stale);
-  } catch (const Error& error) {
-    failed = error;
-  }
-  std::vector<uint64_t> sizes(n_ranks_);
-  for (size_t r = 0; r < n_ranks_; ++r) {
-    uint64_t bytes = 0;
-    for (const uint32_t field : stale)
-      bytes += send_[r].size() * block_bytes(field), sizes[r] += receive_[r].size() * block_bytes(field);
-    parts[r].resize(bytes);  // where this rank has failed, others still wait for as many
-  }
-  std::array<uint32_t, 1> mark{failed_mark(failed)};
-  const Parts come = cluster_.wait_exchange_known(std::move(parts), sizes, mark);
-  check_failed(failed, mark[0]);
-  wait_unpack_mirrors(tree, stale, come);
+  const RankLink::Bytes come = wait_exchange_lists(tree, stale, own_, mirror_);
+  wait_in_lists(tree, "sparse.unpack_mirrors", stale, mirror_, come, [&](const ListAccess& a, std::byte* at) {
+    run_now(a.stream, a.program, unpack_values, a.n * a.values.parts, a.values, a.cells,
+            reinterpret_cast<const unsigned char*>(at));
+  });
   for (const uint32_t field : stale) is_stale_[field] = false;
 }
 
-TreeCut::Parts TreeCut::wait_pack_mirrored(TreeStorage& tree, const std::vector<uint32_t>& fields) {
-  const uint64_t n = n_blocks(send_);
-  uint64_t bytes = 0;
-  for (const uint32_t field : fields) bytes += n * block_bytes(field);
-  RankLink::Bytes packed(bytes);
-  std::byte* const out = room_for(tree.device(), staging_, bytes);
-  for (const uint32_t field : fields) cells_of(tree.device(), layout_.field(field).node, send_, send_cells_);
-  // The stream is asked for its errors even where there is nothing to send.
-  wait_in_order(tree.stream(), "sparse.pack_mirrored", [&](InStream& s) {
-    std::byte* to = out;
+void TreeCut::wait_clear_mirrors(TreeStorage& tree, std::span<const Sum> sums) {
+  const std::vector<uint32_t> fields = fields_of(sums);
+  wait_in_lists(tree, "sparse.clear_mirrors", fields, mirror_, {}, [&](const ListAccess& a, std::byte*) {
+    run_now(a.stream, a.program, clear_values, a.n * a.values.parts, a.values, a.cells);
+  });
+}
+
+void TreeCut::wait_sum_home(TreeStorage& tree, std::span<const Sum> sums) {
+  const std::vector<uint32_t> fields = fields_of(sums);
+  const RankLink::Bytes come = wait_exchange_lists(tree, fields, mirror_, own_);
+  // A block may get sums of several ranks: one rank after the other, so that they come in the same order.
+  wait_in_lists(tree, "sparse.add_sums", fields, own_, come, [&](const ListAccess& a, std::byte* at) {
+    const device::SumKind kind = std::ranges::find(sums, a.field, &Sum::field)->kind;
+    const int32_t* cells = a.cells;
+    for (const Blocks& blocks : own_.blocks) {
+      if (!blocks.empty())
+        run_now(a.stream, a.program, add_values, blocks.size() * a.values.parts, a.values, cells,
+                reinterpret_cast<const unsigned char*>(at), kind);
+      cells += 3 * blocks.size();
+      at += blocks.size() * block_bytes(a.field);
+    }
+  });
+  for (const uint32_t field : fields) is_stale_[field] = true;
+}
+
+std::vector<uint32_t> TreeCut::fields_of(std::span<const Sum> sums) {
+  std::vector<uint32_t> fields;
+  for (const Sum& sum : sums) fields.push_back(sum.field);
+  return fields;
+}
+
+// Runs run(access, bytes) for each field, on the values of all blocks of some lists. `bytes`, one field after
+// the other and in each the blocks, lie in staging memory meanwhile; in `back` they come from there.
+template <class F>
+void TreeCut::wait_in_lists(TreeStorage& tree, const char* name, const std::vector<uint32_t>& fields,
+                            Lists& lists, std::span<const std::byte> bytes, F run,
+                            std::span<std::byte> back) {
+  const uint64_t n = lists.size();
+  std::byte* const staging = room_for(tree.device(), std::max(bytes.size(), back.size()));
+  for (const uint32_t field : fields) upload_cells(tree.device(), layout_.field(field).node, lists);
+  // The stream is asked for its errors even where there is nothing to do.
+  wait_in_order(tree.stream(), name, [&](InStream& s) {
+    if (!bytes.empty()) s.wait_copy(staging, bytes.data(), bytes.size());
+    std::byte* at = staging;
     for (const uint32_t field : fields) {
       const uint32_t node = layout_.field(field).node;
-      const CoppiceBlockValues from = values_in(tree, field, block_cells(node));
-      if (n > 0)
-        run_now(s, tree.programs().in_order(s), pack_values, n * from.parts, from,
-                send_cells_.at(node)->as<int32_t>(), reinterpret_cast<unsigned char*>(to));
-      to += n * block_bytes(field);
+      const ListAccess access{
+          s, tree.programs().in_order(s),         field,
+          n, lists.cells.at(node)->as<int32_t>(), values_in(tree, field, block_cells(node))};
+      if (n > 0) run(access, at);
+      at += n * block_bytes(field);
     }
-    if (bytes > 0) s.wait_copy(packed.data(), out, bytes);
+    if (!back.empty()) s.wait_copy(back.data(), staging, back.size());
   });
+}
+
+// Sends values of the blocks in `from` to their ranks. Returns what comes for those in `to`: one field after
+// the other, and in each the blocks. An error of one rank is an Error of all.
+RankLink::Bytes TreeCut::wait_exchange_lists(TreeStorage& tree, const std::vector<uint32_t>& fields,
+                                             Lists& from, Lists& to) {
+  uint64_t bytes_per_block = 0;
+  for (const uint32_t field : fields) bytes_per_block += block_bytes(field);
+  RankLink::Bytes packed(from.size() * bytes_per_block);
+  std::optional<Error> failed;
+  try {
+    const auto pack = [&](const ListAccess& a, std::byte* at) {
+      run_now(a.stream, a.program, pack_values, a.n * a.values.parts, a.values, a.cells,
+              reinterpret_cast<unsigned char*>(at));
+    };
+    wait_in_lists(tree, "sparse.pack_values", fields, from, {}, pack, packed);
+  } catch (const Error& error) {
+    failed = error;  // the others still wait for as many bytes
+  }
+  // A rank's part has the fields one after the other.
   Parts parts(n_ranks_);
-  auto at = packed.begin();
+  auto at = packed.cbegin();
   for (const uint32_t field : fields) {
     for (size_t r = 0; r < n_ranks_; ++r) {
-      const auto end = at + static_cast<std::ptrdiff_t>(send_[r].size() * block_bytes(field));
+      const auto end = at + static_cast<std::ptrdiff_t>(from.blocks[r].size() * block_bytes(field));
       parts[r].insert(parts[r].end(), at, end);
       at = end;
     }
   }
-  return parts;
-}
-
-void TreeCut::wait_unpack_mirrors(TreeStorage& tree, const std::vector<uint32_t>& fields, const Parts& come) {
-  const uint64_t n = n_blocks(receive_);
-  if (n == 0) return;
-  RankLink::Bytes packed;
+  std::vector<uint64_t> sizes(n_ranks_);
+  for (size_t r = 0; r < n_ranks_; ++r) sizes[r] = to.blocks[r].size() * bytes_per_block;
+  std::array<uint32_t, 1> mark{failed_mark(failed)};
+  const Parts come = cluster_.wait_exchange_known(std::move(parts), sizes, mark);
+  check_failed(failed, mark[0]);
+  RankLink::Bytes together;
+  together.reserve(to.size() * bytes_per_block);
   std::vector<size_t> taken(n_ranks_);
   for (const uint32_t field : fields) {
     for (size_t r = 0; r < n_ranks_; ++r) {
       const auto begin = come[r].begin() + static_cast<std::ptrdiff_t>(taken[r]);
-      taken[r] += receive_[r].size() * block_bytes(field);
-      packed.insert(packed.end(), begin, come[r].begin() + static_cast<std::ptrdiff_t>(taken[r]));
+      taken[r] += to.blocks[r].size() * block_bytes(field);
+      together.insert(together.end(), begin, come[r].begin() + static_cast<std::ptrdiff_t>(taken[r]));
     }
   }
-  std::byte* const in = room_for(tree.device(), staging_, packed.size());
-  for (const uint32_t field : fields)
-    cells_of(tree.device(), layout_.field(field).node, receive_, receive_cells_);
-  wait_in_order(tree.stream(), "sparse.unpack_mirrors", [&](InStream& s) {
-    s.wait_copy(in, packed.data(), packed.size());
-    const std::byte* from = in;
-    for (const uint32_t field : fields) {
-      const uint32_t node = layout_.field(field).node;
-      const CoppiceBlockValues to = values_in(tree, field, block_cells(node));
-      run_now(s, tree.programs().in_order(s), unpack_values, n * to.parts, to,
-              receive_cells_.at(node)->as<int32_t>(), reinterpret_cast<const unsigned char*>(from));
-      from += n * block_bytes(field);
-    }
-  });
+  return together;
 }
 
-uint64_t TreeCut::n_blocks(const std::vector<Blocks>& parts) {
-  uint64_t n = 0;
-  for (const Blocks& blocks : parts) n += blocks.size();
-  return n;
-}
-
-std::byte* TreeCut::room_for(Device& device, IntrusivePtr<Buffer>& buffer, uint64_t bytes) {
+std::byte* TreeCut::room_for(Device& device, uint64_t bytes) {
   if (bytes == 0) return nullptr;
-  if (!buffer || buffer->size_bytes() < bytes) buffer = device.reserve(2 * bytes, 2 * bytes);
-  return static_cast<std::byte*>(buffer->data());
+  if (!staging_ || staging_->size_bytes() < bytes) staging_ = device.reserve(2 * bytes, 2 * bytes);
+  return static_cast<std::byte*>(staging_->data());
 }
 
-void TreeCut::cells_of(Device& device, uint32_t node, const std::vector<Blocks>& parts,
-                       CellBuffers& buffers) {
-  if (buffers.contains(node)) return;
+void TreeCut::upload_cells(Device& device, uint32_t node, Lists& lists) const {
+  if (lists.cells.contains(node)) return;
   Blocks all;
-  for (const Blocks& blocks : parts) all.insert(all.end(), blocks.begin(), blocks.end());
+  for (const Blocks& blocks : lists.blocks) all.insert(all.end(), blocks.begin(), blocks.end());
   const std::vector<int32_t> cells = first_cells(layout_, node_, node, all);
-  buffers.emplace(node, wait_upload(device, cells.data(), cells.size() * sizeof(int32_t)));
+  lists.cells.emplace(node, wait_upload(device, cells.data(), cells.size() * sizeof(int32_t)));
 }
 
 bool TreeCut::owns(uint32_t node, const Coord& cell) const {

@@ -15,8 +15,10 @@
 //                   dropped
 //   wait_fresh()    before a launch that reads around its own cells: owners send the values of the blocks
 //                   that others mirror
+//   wait_clear_mirrors(), wait_sum_home()
+//                   before and behind a launch that adds to cells around its own
 //
-// Both block the host. Used by one thread at a time.
+// All block the host. Used by one thread at a time.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -28,6 +30,7 @@
 
 #include "core/error.h"
 #include "gpu/device.h"
+#include "sparse/device/sum_types.h"
 #include "sparse/loop_lists.h"
 #include "sparse/ranks/cluster.h"
 
@@ -61,6 +64,14 @@ class TreeCut {
   void note_stores(uint32_t field) { is_stale_[field] = true; }
   void wait_sync(TreeStorage& tree);
   void wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields);
+  // Before and behind a launch that adds to cells around its own: mirrors begin with zeros, and what was
+  // added to them is added to their owners' cells, by rank.
+  struct Sum {
+    uint32_t field;
+    device::SumKind kind;
+  };
+  void wait_clear_mirrors(TreeStorage& tree, std::span<const Sum> sums);
+  void wait_sum_home(TreeStorage& tree, std::span<const Sum> sums);
   // Replaces the values of a box that are not this rank's by those of their owners; `begin` and `size` have
   // an entry per axis of the tree.
   void wait_complete(uint32_t field, const std::array<int32_t, 3>& begin, const std::array<uint32_t, 3>& size,
@@ -102,14 +113,26 @@ class TreeCut {
   void wait_unpack(TreeStorage& tree, uint32_t field, const Blocks& blocks, RankLink::Bytes packed) const;
   uint32_t block_cells(uint32_t node) const;
   uint64_t block_bytes(uint32_t field) const;
-  // Own blocks' values that others mirror, for each rank; and what came of mirrors put into them.
-  Parts wait_pack_mirrored(TreeStorage& tree, const std::vector<uint32_t>& fields);
-  void wait_unpack_mirrors(TreeStorage& tree, const std::vector<uint32_t>& fields, const Parts& come);
-  static uint64_t n_blocks(const std::vector<Blocks>& parts);
-  static std::byte* room_for(Device& device, IntrusivePtr<Buffer>& buffer, uint64_t bytes);
-  // By node, the coordinates of blocks' first cells in device memory.
-  using CellBuffers = std::map<uint32_t, IntrusivePtr<Buffer>>;
-  void cells_of(Device& device, uint32_t node, const std::vector<Blocks>& parts, CellBuffers& buffers);
+  // Blocks by rank, and by node the coordinates of their first cells in device memory, once they were asked
+  // for.
+  struct Lists {
+    std::vector<Blocks> blocks;
+    std::map<uint32_t, IntrusivePtr<Buffer>> cells;
+    uint64_t size() const {
+      uint64_t n = 0;
+      for (const Blocks& b : blocks) n += b.size();
+      return n;
+    }
+  };
+  struct ListAccess;
+  template <class F>
+  void wait_in_lists(TreeStorage& tree, const char* name, const std::vector<uint32_t>& fields, Lists& lists,
+                     std::span<const std::byte> bytes, F run, std::span<std::byte> back = {});
+  RankLink::Bytes wait_exchange_lists(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& from,
+                                      Lists& to);
+  static std::vector<uint32_t> fields_of(std::span<const Sum> sums);
+  std::byte* room_for(Device& device, uint64_t bytes);
+  void upload_cells(Device& device, uint32_t node, Lists& lists) const;
   // Sends a field's values of the blocks in `to` to their ranks, and puts what comes into those in `from`.
   void wait_exchange_values(TreeStorage& tree, uint32_t field, const std::vector<Blocks>& to,
                             const std::vector<Blocks>& from) const;
@@ -119,11 +142,9 @@ class TreeCut {
   const size_t self_, n_ranks_;
   uint32_t node_ = 0;           // whose cells are the blocks
   std::vector<uint64_t> ends_;  // of each rank's part of the curve
-  std::vector<Blocks> send_,
-      receive_;     // by rank: own blocks that it mirrors, and its blocks that are mirrored here
-  Blocks mirrors_;  // all of receive_, in order
-  CellBuffers send_cells_, receive_cells_;  // of send_ and receive_, for the nodes that were asked for
-  IntrusivePtr<Buffer> staging_;            // values on their way between the device and the host
+  Lists own_, mirror_;          // own blocks that a rank mirrors, and a rank's blocks that are mirrored here
+  Blocks mirrors_;              // all of mirror_, in order
+  IntrusivePtr<Buffer> staging_;  // for values on their way between the device and the host
   bool is_open_ = true;
   std::vector<bool> is_stale_;  // by field
   uint64_t num_changes_ = 0;

@@ -3,6 +3,7 @@
 //
 // Runs over any tree and any type of value: layouts come as data, values as bytes.
 #include "sparse/device/space_curve.h"
+#include "sparse/device/sum_types.h"
 #include "sparse/runtime/containers.h"
 
 using namespace coppice;
@@ -70,5 +71,34 @@ COPPICE_KERNEL(unpack_values, Item i, CoppiceBlockValues v, const int32_t* block
 {
   each_value(v, blocks, static_cast<uint64_t>(i.index), [&](unsigned char* value, uint64_t number) {
     __builtin_memcpy(value, packed + number * v.value_bytes, v.value_bytes);
+  });
+}
+
+COPPICE_KERNEL(clear_values, Item i, CoppiceBlockValues v, const int32_t* blocks)
+{
+  each_value(v, blocks, static_cast<uint64_t>(i.index),
+             [&](unsigned char* value, uint64_t) { __builtin_memset(value, 0, v.value_bytes); });
+}
+
+// Adds numbers one by one; what came is at no particular alignment.
+template <class Number>
+static void add_numbers(unsigned char* to, const unsigned char* from, uint32_t bytes) {
+  for (uint32_t at = 0; at + sizeof(Number) <= bytes; at += sizeof(Number)) {
+    Number sum, more;
+    __builtin_memcpy(&sum, to + at, sizeof sum);
+    __builtin_memcpy(&more, from + at, sizeof more);
+    sum += more;
+    __builtin_memcpy(to + at, &sum, sizeof sum);
+  }
+}
+COPPICE_KERNEL(add_values, Item i, CoppiceBlockValues v, const int32_t* blocks, const unsigned char* packed,
+               SumKind kind)
+{
+  each_value(v, blocks, static_cast<uint64_t>(i.index), [&](unsigned char* value, uint64_t number) {
+    const unsigned char* const from = packed + number * v.value_bytes;
+    if (kind == SumKind::kFloat) add_numbers<float>(value, from, v.value_bytes);
+    if (kind == SumKind::kDouble) add_numbers<double>(value, from, v.value_bytes);
+    if (kind == SumKind::kWord32) add_numbers<uint32_t>(value, from, v.value_bytes);
+    if (kind == SumKind::kWord64) add_numbers<uint64_t>(value, from, v.value_bytes);
   });
 }

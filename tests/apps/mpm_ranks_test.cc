@@ -150,6 +150,75 @@ TEST_P(MpmRanks, HaveTheBitsOfOne) {
   }
 }
 
+// From any number of ranks to any other; the state itself is the same on all.
+TEST_P(MpmRanks, GoOnFromACheckpointWithTheSameBits) {
+  const Case& c = GetParam();
+  const scene::SceneConfig scene = scene::parse_scene(c.scene, "ranks.toml");
+  std::optional<Seen> expected;
+  std::vector<std::byte> state_of_one;
+  const auto bytes_of = [](const Checkpoint& checkpoint) {
+    std::vector<std::byte> bytes;
+    encode(checkpoint, [&](auto piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
+    return bytes;
+  };
+  const auto advance = [](Solver& solver, int frame) {
+    while (solver.frame() < frame) solver.wait_advance_frame();
+  };
+  const int middle = c.frames / 2 + 1, end = middle + 2;
+  run_on(0, scene, [&](Solver& solver) {
+    advance(solver, middle);
+    state_of_one = bytes_of(solver.wait_checkpoint());
+    advance(solver, end);
+    expected = see(solver);
+  });
+  for (const auto& [n_before, n_behind] :
+       {std::pair(0, 0), std::pair(0, 3), std::pair(3, 2), std::pair(2, 0)}) {
+    SCOPED_TRACE(fmt::format("{} ranks, then {}", n_before, n_behind));
+    std::vector<std::byte> state;
+    run_on(n_before, scene, [&](Solver& solver) {
+      advance(solver, middle);
+      state = bytes_of(solver.wait_checkpoint());
+    });
+    EXPECT_EQ(state, state_of_one);
+    run_on(n_behind, scene, [&](Solver& solver) {
+      solver.wait_advance_frame();  // it is not where it goes on
+      solver.wait_restore(decode(state));
+      EXPECT_EQ(solver.frame(), middle);
+      EXPECT_EQ(bytes_of(solver.wait_checkpoint()), state_of_one);
+      advance(solver, end);
+      expect_same(*expected, see(solver));
+    });
+    if (HasFailure()) break;
+  }
+}
+
+TEST(MpmCheckpoint, OtherScenesAreRefused) {
+  const auto make = [](const Case& c) {
+    return Solver::create(Device::cpu(1), scene::parse_scene(c.scene, "s"));
+  };
+  const auto jelly = make(kJelly), mixed = make(kMixed), flow = make(kFlow), wide = make(kWide);
+  const auto refusal = [](auto f) -> std::string {
+    try {
+      f();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return error.what();
+    }
+    return "it was not refused";
+  };
+  EXPECT_THAT(refusal([&] { mixed->wait_restore(flow->wait_checkpoint()); }),
+              testing::HasSubstr("other emitters"));
+  Checkpoint two = jelly->wait_checkpoint();
+  two.dim = 2;
+  EXPECT_THAT(refusal([&] { wide->wait_restore(two); }), testing::HasSubstr("another dimension"));
+  Checkpoint few = jelly->wait_checkpoint();
+  few.attributes.pop_back();
+  EXPECT_THAT(refusal([&] { jelly->wait_restore(few); }), testing::HasSubstr("size"));
+  jelly->wait_advance(1);
+  EXPECT_THAT(refusal([&] { jelly->wait_checkpoint(); }), testing::HasSubstr("between two frames"));
+  EXPECT_THAT(refusal([] { decode(std::vector<std::byte>(100)); }), testing::HasSubstr("checkpoint"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Scenes, MpmRanks, testing::Values(kJelly, kMixed, kFlow, kWide),
                          [](const auto& param) { return param.param.name; });
 

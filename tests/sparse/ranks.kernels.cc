@@ -54,7 +54,83 @@ COPPICE_KERNEL(mix2, Read<float> u, Read<int> age, Write<float> next, Cell2 cell
 COPPICE_KERNEL(number2, Grow<int> n, Item i)
 { n.set(i, {static_cast<int>(i.index) / 8, static_cast<int>(i.index) % 8}, static_cast<int>(i.index)); }
 
+// Particles at whole cells, which each rank has some of: `at` is i32[n][2].
+COPPICE_KERNEL(cover2, Topology leaf, Item i, const int* at, int half)
+{
+  for (int x = -1; x <= 1; ++x)
+    for (int y = -1; y <= 1; ++y) {
+      const int cx = at[2 * i.index] + x, cy = at[2 * i.index + 1] + y;
+      if (cx >= -half && cx < half && cy >= -half && cy < half) leaf.activate(i, {cx, cy});
+    }
+}
+struct Momentum {
+  double x, y;
+};
+COPPICE_KERNEL(scatter2, Accumulate<int> count, Accumulate<Momentum> momentum, Item i, const int* at,
+               int half)
+{
+  for (int x = -1; x <= 1; ++x)
+    for (int y = -1; y <= 1; ++y) {
+      const int cx = at[2 * i.index] + x, cy = at[2 * i.index + 1] + y;
+      if (cx < -half || cx >= half || cy < -half || cy >= half) continue;
+      count.add(i, {cx, cy}, 2 - x * x + 3 * y);
+      momentum.add(i, {cx, cy}, {0.25 * x, 0.5 * y});
+    }
+}
+// Every particle goes on by what is around it.
+COPPICE_KERNEL(step2, Read<int> count, Item i, int* at, int half)
+{
+  int sum = 0;
+  for (int x = -1; x <= 1; ++x)
+    for (int y = -1; y <= 1; ++y) sum = 3 * sum + count.at(i, {at[2 * i.index] + x, at[2 * i.index + 1] + y});
+  const int x = at[2 * i.index] + sum % 5 - 2, y = at[2 * i.index + 1] + sum / 5 % 5 - 2;
+  at[2 * i.index] = x < -half ? half - 1 : x >= half ? -half : x;
+  at[2 * i.index + 1] = y < -half ? half - 1 : y >= half ? -half : y;
+}
+COPPICE_KERNEL(empty2, Write<int> count, Write<Momentum> momentum, Cell2 cell)
+{ count[cell] = 0, momentum[cell] = {0, 0}; }
+COPPICE_KERNEL(owners2, Item i, const int* at, device::RankMap map, unsigned* owners)
+{
+  const int cell[2] = {at[2 * i.index], at[2 * i.index + 1]};
+  owners[i.index] = map.owner<2>(cell);
+}
+
+COPPICE_KERNEL(fill2, Grow<int> u, Item i, int half)
+{
+  const int n = 2 * half;
+  u.set(i, {static_cast<int>(i.index) / n - half, static_cast<int>(i.index) % n - half},
+        static_cast<int>(hash_u32(3, i.index) & 7u));
+}
+// Gives to the cells around, of which all are active.
+COPPICE_KERNEL(give2, Read<int> from, Accumulate<int, Box<2>> to, Cell2 cell, int half)
+{
+  for (int x = -2; x <= 2; ++x)
+    for (int y = -2; y <= 2; ++y) {
+      const int cx = cell.coord(0) + x, cy = cell.coord(1) + y;
+      if (cx >= -half && cx < half && cy >= -half && cy < half)
+        to.add(cell, {x, y}, from[cell] * (3 * x + y));
+    }
+}
+// Reads the first cells of the blocks around.
+COPPICE_KERNEL(around2, Read<int> from, Write<int> to, Block2 block)
+{
+  int sum = 0;
+  for (int x = -1; x <= 1; ++x)
+    for (int y = -1; y <= 1; ++y) sum = (7 * sum + from.neighbour_data(block, {x, y})[5]) % 1009;
+  for (int i = 0; i < 16; ++i) to.data(block)[i] = (sum + i * from.data(block)[i]) % 1009;
+}
+
 // Trees over ranks refuse these.
+struct Mixed {
+  int n;
+  float sum;
+};
+COPPICE_KERNEL(add_mixed2, Accumulate<Mixed> u, Item i)
+{ u.add(i, {static_cast<int>(i.index), 0}, {1, 1.0f}); }
+COPPICE_KERNEL(give_far2, Accumulate<float, Star<9>> u, Cell2 cell)
+{ u.add(cell, {9, 0}, 1.0f); }
+COPPICE_KERNEL(set_own2, Grow<float> u, Item i)
+{ u.set(i, {static_cast<int>(i.index), 0}, 1.0f); }
 COPPICE_KERNEL(add_range2, Accumulate<float> u, Item i)
 { u.add(i, {static_cast<int>(i.index), 0}, 1.0f); }
 COPPICE_KERNEL(sum_elsewhere2, Read<float> u, Grow<float> sum, Cell2 cell)

@@ -6,80 +6,17 @@
 #include <random>
 #include <set>
 
-#include "coppice/coppice.h"
-#include "core/error.h"
-#include "core/local_ranks.h"
 #include "ranks.kernels.h"
 #include "sparse/function.h"
 #include "sparse/reductions.h"
 #include "sparse/topology_tools.h"
-#include "sparse/tree_storage.h"
+#include "tests/sparse/ranks_test_util.h"
 
 namespace coppice {
 namespace {
 
 using testing::HasSubstr;
-using Coord = std::array<int32_t, 3>;
-
-void finish(const AsyncValueRef<Chain>& done) {
-  wait(done);
-  if (done.is_error()) throw done.error();
-}
-
-struct Param {
-  const char* device;
-  int n_ranks;
-};
-class Ranks : public testing::TestWithParam<Param> {
- protected:
-  static int n() { return GetParam().n_ranks; }
-  // Runs the program on a tree of one, and on ranks; each returns what it has seen, which is to be the same.
-  template <class F>
-  void expect_same(F program) {
-    const auto expected = program(std::optional<Cluster>());
-    std::mutex mutex;
-    int n_equal = 0;
-    run_on_ranks(n(), [&](std::shared_ptr<RankLink> link) {
-      const auto seen = program(std::optional<Cluster>(link));
-      const std::lock_guard lock(mutex);
-      ASSERT_EQ(seen.size(), expected.size());
-      for (size_t i = 0; i < seen.size(); ++i)
-        ASSERT_EQ(seen[i], expected[i]) << "rank " << link->rank() << ", " << i;
-      ++n_equal;
-    });
-    EXPECT_EQ(n_equal, n());
-  }
-};
-Tree make_tree(const std::optional<Cluster>& cluster, TreeOptions options = {}) {
-  const IntrusivePtr<Device> device =
-      std::string_view(Ranks::GetParam().device) == "cpu" ? Device::cpu(1) : Device::simt();
-  return cluster ? Tree(*cluster, device, std::move(options)) : Tree(device, std::move(options));
-}
-
-// The active cells of all ranks, each once.
-template <class T>
-std::vector<std::pair<Coord, T>> wait_all_cells(const std::optional<Cluster>& cluster,
-                                                const Field<T>& field) {
-  const ActiveCells<T> mine = wait_read_active(field);
-  std::vector<std::pair<Coord, T>> cells;
-  for (size_t i = 0; i < mine.coords.size(); ++i) cells.emplace_back(mine.coords[i], mine.values[i]);
-  if (cluster) {
-    const auto bytes = std::as_bytes(std::span(cells));
-    std::vector<RankLink::Bytes> parts(static_cast<size_t>(cluster->n_ranks()),
-                                       RankLink::Bytes(bytes.begin(), bytes.end()));
-    cells.clear();
-    for (const RankLink::Bytes& part : cluster->wait_exchange(std::move(parts))) {
-      const size_t n = part.size() / sizeof(cells[0]);
-      const size_t before = cells.size();
-      cells.resize(before + n);
-      if (n > 0) std::memcpy(static_cast<void*>(cells.data() + before), part.data(), part.size());
-    }
-  }
-  std::sort(cells.begin(), cells.end());
-  for (size_t i = 1; i < cells.size(); ++i)
-    EXPECT_NE(cells[i - 1].first, cells[i].first) << "two ranks own it";
-  return cells;
-}
+class Ranks : public RanksTest {};
 
 TEST_P(Ranks, AStencilOverAGrowingTree) {
   expect_same([](const std::optional<Cluster>& cluster) {
@@ -375,12 +312,7 @@ TEST(LocalRanks, GatherInTheirOrder) {
   EXPECT_THROW(run_on_ranks(0, [](std::shared_ptr<RankLink>) {}), Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sparse, Ranks,
-                         testing::Values(Param{"cpu", 1}, Param{"cpu", 2}, Param{"cpu", 3}, Param{"cpu", 4},
-                                         Param{"simt", 3}),
-                         [](const auto& info) {
-                           return info.param.device + std::to_string(info.param.n_ranks);
-                         });
+INSTANTIATE_TEST_SUITE_P(Sparse, Ranks, kRanksParams, ranks_name);
 
 }  // namespace
 }  // namespace coppice
