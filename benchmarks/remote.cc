@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/child.h"
@@ -35,12 +36,22 @@ struct Line {
   int peer_bytes;
 };
 
+// Ranks may be root's and more than cores, and none is bound to a core, which its threads would share.
+Environment environment_of_ranks() {
+  return {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+          {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+          {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+          {"OMPI_MCA_hwloc_base_binding_policy", "none"}};
+}
+
+void wait_end(Child& child) {
+  if (const int code = child.wait(); code != 0)
+    throw Error(ErrorCode::kUnavailable,
+                fmt::format("the ranks ended with exit code {}: {}", code, last_line(child.errors())));
+}
+
 std::vector<Line> wait_lines(const Job& job, const std::filesystem::path& program, int rounds) {
-  // Ranks may be root's and more than cores, and none is bound to a core, which its threads would share.
-  Environment environment{{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-                          {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-                          {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-                          {"OMPI_MCA_hwloc_base_binding_policy", "none"}};
+  Environment environment = environment_of_ranks();
   if (job.over_tcp) {
     environment["OMPI_MCA_btl"] = "tcp,self";
     environment["OMPI_MCA_btl_tcp_if_include"] = "lo";
@@ -56,9 +67,7 @@ std::vector<Line> wait_lines(const Job& job, const std::filesystem::path& progra
         line.bytes >> line.peer_bytes)
       lines.push_back(line);
   }
-  if (const int code = child.wait(); code != 0)
-    throw Error(ErrorCode::kUnavailable,
-                fmt::format("the ranks ended with exit code {}: {}", code, last_line(child.errors())));
+  wait_end(child);
   return lines;
 }
 
@@ -79,6 +88,38 @@ Row row_of(const Job& job, const Line& line) {
   return row;
 }
 
+// The MPM solver over ranks of one thread each, beside one rank alone.
+Row wait_scaling(const char* kind, int n_ranks, const Options& options) {
+  const int cells = options.tiny    ? 8
+                    : options.quick ? 24
+                                    : 40,
+            steps = options.tiny ? 2 : 20,
+            rounds = options.tiny    ? 1
+                     : options.quick ? 3
+                                     : 9;
+  Child child({"mpiexec", "-n", std::to_string(n_ranks), program_folder() / "coppice-bench-solver-ranks",
+               kind, std::to_string(cells), std::to_string(steps), std::to_string(rounds)},
+              environment_of_ranks());
+  Row row;
+  row.name = fmt::format("remote/mpm_{}_{}", kind, n_ranks);
+  row.unit = "particle steps/s";
+  row.peer_name = std::string_view(kind) == "weak" ? "one rank with its part" : "one rank with all of it";
+  while (const auto text = child.read_line()) {
+    std::istringstream in(*text);
+    std::string name;
+    double alone = 0, share = 0, exchanges = 0, bytes = 0;
+    uint64_t blocks = 0, particles = 0;
+    if (!(in >> name >> row.ours >> alone >> share >> exchanges >> bytes >> blocks >> particles)) continue;
+    row.peer = alone;
+    row.detail = fmt::format(
+        "{} ranks of one thread, {} particles in {} blocks; rank 0: {:.0f} % of the time in "
+        "{:.3g} exchanges a step, {:.3g} bytes sent",
+        n_ranks, particles, blocks, 100 * share, exchanges, bytes);
+  }
+  wait_end(child);
+  return row;
+}
+
 }  // namespace
 
 void run_remote(Report& report) {
@@ -93,6 +134,8 @@ void run_remote(Report& report) {
   try {
     for (const Job& job : kJobs)
       for (const Line& line : wait_lines(job, program, rounds)) report.add(row_of(job, line));
+    for (const int n_ranks : {2, 4})
+      for (const char* kind : {"strong", "weak"}) report.add(wait_scaling(kind, n_ranks, options));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kIo) throw;
     report.begin(fmt::format("remote: no rows, since {} (Debian package openmpi-bin)", error.message()));

@@ -1,6 +1,5 @@
-// Particles and sums over ranks: items that are a rank's own, what they add to cells, blocks beside their own,
-// and who owns what.
-
+// Particles and sums over ranks: items that are a rank's own, what they add to cells, and blocks
+// beside theirs; and who owns what.
 #include <gmock/gmock.h>
 
 #include <random>
