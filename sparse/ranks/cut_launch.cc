@@ -131,7 +131,7 @@ void wait_before_launch(const LaunchRequest& r, const LaunchUses& uses) {
     std::vector<uint32_t> fields;
     for (const LaunchUse& use : uses.all)
       if (use.tree == tree && use.kind == LaunchUse::Kind::kField && use.does(effect::kReads) &&
-          (use.radius > 0 || use.in_neighbours) && std::ranges::find(fields, use.field) == fields.end())
+          use.radius != 0 && std::ranges::find(fields, use.field) == fields.end())
         fields.push_back(use.field);
     tree->cut().wait_fresh(*tree, fields);
     if (const auto sums = sums_in(r, uses, tree); !sums.empty()) tree->cut().wait_clear_mirrors(*tree, sums);

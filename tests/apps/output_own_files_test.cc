@@ -10,19 +10,16 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(OwnFiles, TwoOptionsMayNotNameOneFile) {
-  const fs::path folder = fs::path(testing::TempDir()) / "two_options";
-  fs::create_directories(folder);
+  const TemporaryFolder folder;
   const std::string file = folder / "f", link = folder / "link";
-  fs::remove(link);
   fs::create_symlink("f", link);
   const auto refuse = [](const std::string& a, const std::string& b) {
     refuse_same_file("--plan", a, "--dot", b);
   };
   for (const bool is_there : {false, true}) {
-    fs::remove(file);
-    if (is_there) std::ofstream(file) << "x";
-    for (const std::string& same : {file, link, (folder / "." / "f").string()})
-      expect_error(ErrorCode::kUsage, "are one file", [&] { refuse(file, same); });
+    if (is_there) write_text(file, "x");
+    for (const std::string& same : {file, link, folder / "./f"})
+      expect_error(ErrorCode::kUsage, {"are one file"}, [&] { refuse(file, same); });
     refuse(file, folder / "g");
     refuse(folder / "g", file);
   }

@@ -110,7 +110,7 @@ TEST_P(RankParticles, GiveToCellsAround) {
 TEST_P(RankParticles, ReadTheBlocksAround) {
   expect_same([](const std::optional<Cluster>& cluster) {
     Tree tree = make_tree(cluster, {.name = "around", .origin = {-16, -16}});
-    const Node leaf = tree.root().pointer({8, 8}).dense({4, 4});
+    const Node block = tree.root().pointer({8, 8}), leaf = block.dense({4, 4});
     Field<int> a = leaf.place<int>("a"), b = leaf.place<int>("b");
     Program program(share(&tree.storage().device()));
     program.launch(fill2, range(500), a, 16);
@@ -118,7 +118,7 @@ TEST_P(RankParticles, ReadTheBlocksAround) {
     for (int step = 0; step < 6; ++step) {
       program.launch(around2, over(leaf), a, b);
       std::swap(a, b);
-      if (step == 3) finish(leaf.deactivate({{-3, -16}, {-3, -13}}));
+      if (step == 3) finish(block.deactivate({{-4, -1}, {-3, 1}}));
       seen.push_back(wait_all_cells(cluster, a));
     }
     return seen;
