@@ -15,6 +15,7 @@
 #include "sparse/cell_memory.h"
 #include "sparse/memory_report.h"
 #include "sparse/program.h"
+#include "sparse/ranks/balance.h"
 #include "sparse/ranks/cell_owners.h"
 #include "sparse/ranks/cluster.h"
 #include "sparse/read_back.h"

@@ -21,6 +21,9 @@ template <int D>
 constexpr bool kIsInARow = offsetof(StepControl<D>, max_modulus_bits) == kOutcomeAt<D> + sizeof(Outcome) -
                                                                              sizeof(uint32_t);
 
+// A block costs as much as so many particles, whether or not it has any.
+constexpr uint64_t kBlockWeight = 8;
+
 }  // namespace
 
 template <int D>
@@ -46,6 +49,8 @@ template <int D>
 void RankSteps<D>::wait_rebuild_grid(const StepArguments<D>& a) {
   const Loop blocks = over(grid_.leaf());
   grid_.tree().deactivate_all();
+  // There are no blocks that would have to move.
+  if (!weights_are_unknown_) coppice::wait_balance(grid_.leaf(), weights_);
   program_.launch(kernels::activate_home<D>, own_range(static_cast<int64_t>(particles_.size())),
                   grid_.leaf().topology(), particles_.arrays(), a.inv_dx);
   program_.launch(kernels::activate_reach<D>, blocks, grid_.leaf().topology());
@@ -75,6 +80,36 @@ bool RankSteps<D>::wait_migrate(const StepArguments<D>& a, IntrusivePtr<Buffer>&
 template <int D>
 uint64_t RankSteps<D>::wait_sort(const StepArguments<D>& given) {
   StepArguments<D> a = given;
+  const bool is_first = weights_are_unknown_;
+  uint64_t n_blocks = wait_sort_once(a);
+  if (!is_first) return n_blocks;
+  // Until now nobody knew where the particles are.
+  a.particles = particles_.arrays();
+  return wait_sort_once(a);
+}
+
+template <int D>
+void RankSteps<D>::wait_note_weights(uint64_t n_blocks, uint32_t n_groups) {
+  std::vector<uint64_t> places(n_blocks);
+  std::vector<uint32_t> starts(n_blocks * n_groups + 1);
+  weights_.clear();
+  weights_are_unknown_ = false;
+  if (n_blocks == 0) return;
+  const IntrusivePtr<Buffer> buffer = reserve(n_blocks, sizeof(uint64_t));
+  wait_done(
+      program_.launch(kernels::note_blocks<D>, over(grid_.leaf()), grid_.order(), buffer->as<uint64_t>()));
+  device().wait_copy(places.data(), buffer->data(), n_blocks * sizeof(uint64_t));
+  device().wait_copy(starts.data(), particles_.starts()->data(), starts.size() * sizeof(uint32_t));
+  for (uint64_t b = 0; b < n_blocks; ++b) {
+    int32_t first[3] = {};
+    grid_.order().origin(places[b], first);
+    const auto cell = D == 3 ? std::array{first[0], first[1], first[2]} : std::array{first[1], first[2], 0};
+    weights_.push_back({cell, starts[(b + 1) * n_groups] - starts[b * n_groups] + kBlockWeight});
+  }
+}
+
+template <int D>
+uint64_t RankSteps<D>::wait_sort_once(const StepArguments<D>& a) {
   IntrusivePtr<Buffer> order = reserve(particles_.size(), sizeof(uint32_t));
   IntrusivePtr<Buffer> places = wait_note_places(a, order);
   wait_rebuild_grid(a);
@@ -97,6 +132,7 @@ uint64_t RankSteps<D>::wait_sort(const StepArguments<D>& given) {
   const uint64_t n_blocks = grid_.leaf().wait_num_active_blocks(), n_bins = n_blocks * a.n_groups;
   particles_.reserve_starts(n_bins);
   wait_done(bin_starts(device(), keys, n, particles_.starts(), static_cast<int64_t>(n_bins)));
+  wait_note_weights(n_blocks, a.n_groups);
   return n_blocks;
 }
 

@@ -24,6 +24,7 @@ using device::NodeKind;
 
 // Parts are chosen anew when the largest has so many times what the largest could have.
 constexpr uint64_t kMostUneven = 5, kMostUnevenOf = 4;
+constexpr double kMostUnevenWeights = 1.1;
 // So many items copy a block's values: each looks for the block once.
 constexpr uint32_t kItemsPerBlock = 16;
 
@@ -317,6 +318,7 @@ void TreeCut::wait_forward(TreeStorage& tree, Blocks& here) {
 }
 
 void TreeCut::wait_rebalance(TreeStorage& tree, Blocks& here) {
+  if (!evens_blocks_) return;
   std::vector<uint64_t> own;
   for (const Block& b : here)
     if (is_own(b)) own.push_back(b.place);
@@ -329,13 +331,71 @@ void TreeCut::wait_rebalance(TreeStorage& tree, Blocks& here) {
     const std::vector<uint64_t> places = values_of<uint64_t>(bytes);
     all.insert(all.end(), places.begin(), places.end());
   }
-  const std::vector<uint64_t> before = ends_;
-  for (size_t r = 0; r + 1 < n_ranks_; ++r) ends_[r] = all[n * (r + 1) / n_ranks_];
+  std::vector<uint64_t> ends = ends_;
+  for (size_t r = 0; r + 1 < n_ranks_; ++r) ends[r] = all[n * (r + 1) / n_ranks_];
+  wait_cut(tree, here, std::move(ends));
+}
+
+void TreeCut::wait_cut(TreeStorage& tree, Blocks& here, std::vector<uint64_t> ends) {
+  const std::vector<uint64_t> before = std::exchange(ends_, std::move(ends));
   wait_move(tree, here, before);
   wait_in_order(tree.stream(), "sparse.cut", [&](InStream& s) {
     tree.lists().set_own_part(own_part());
     tree.lists().clear(s);
   });
+}
+
+double TreeCut::wait_balance(TreeStorage& tree, uint32_t node, std::span<const CellWeight> cells) {
+  struct Weight {
+    uint64_t place, weight;
+  };
+  std::map<uint64_t, uint64_t> sums;
+  uint32_t n_others = 0;
+  for (const CellWeight& w : cells) {
+    const std::optional<Block> block = block_of(node, w.cell);
+    if (!block || !is_own(*block))
+      ++n_others;
+    else
+      sums[block->place] += w.weight;
+  }
+  std::array<uint32_t, 1> most_others{n_others};
+  cluster_.wait_most(most_others);
+  if (most_others[0] > 0)
+    throw Error(ErrorCode::kOutOfRange,
+                fmt::format("tree '{}' over ranks: weights of {} cells that are not the rank's own",
+                            layout_.options().name, most_others[0]));
+  wait_sync(tree);
+  evens_blocks_ = false;
+  std::vector<Weight> own;
+  uint64_t own_sum = 0;
+  for (const auto& [place, weight] : sums) own.push_back({place, weight}), own_sum += weight;
+  const uint64_t most = cluster_.wait_max(own_sum), sum = cluster_.wait_sum(own_sum);
+  if (sum == 0) return 1;
+  const double uneven = static_cast<double>(most) * static_cast<double>(n_ranks_) / static_cast<double>(sum);
+  if (uneven <= kMostUnevenWeights) return uneven;
+  std::vector<uint64_t> ends = ends_;
+  size_t r = 0;
+  uint64_t before = 0;  // of the blocks that come first on the curve
+  for (const RankLink::Bytes& bytes : cluster_.wait_exchange(Parts(n_ranks_, bytes_of(own)))) {
+    for (const Weight& w : values_of<Weight>(bytes)) {
+      // A part ends before the block whose middle lies beyond its share.
+      const double middle = static_cast<double>(before) + 0.5 * static_cast<double>(w.weight);
+      while (r + 1 < n_ranks_ &&
+             middle * static_cast<double>(n_ranks_) > static_cast<double>(sum) * static_cast<double>(r + 1))
+        ends[r++] = w.place;
+      before += w.weight;
+    }
+  }
+  for (; r + 1 < n_ranks_; ++r) ends[r] = ~uint64_t{0};
+  Blocks here = wait_active_blocks(tree);
+  wait_cut(tree, here, std::move(ends));
+  wait_mirror(tree, here);
+  wait_in_order(tree.stream(), "sparse.ask_version",
+                [&](InStream& s) { version_ = tree.lists().version(s); });
+  is_stale_.assign(is_stale_.size(), true);
+  is_open_ = false;
+  ++num_changes_;
+  return uneven;
 }
 
 // Sends blocks that have got another owner there, with all their values.
@@ -523,17 +583,22 @@ void TreeCut::upload_cells(Device& device, uint32_t node, Lists& lists) const {
   lists.cells.emplace(node, wait_upload(device, cells.data(), cells.size() * sizeof(int32_t)));
 }
 
-bool TreeCut::owns(uint32_t node, const Coord& cell) const {
+std::optional<TreeCut::Block> TreeCut::block_of(uint32_t node, const Coord& cell) const {
   const device::NodeLayout &here = layout_.node_layout(node), &cut = layout_.node_layout(node_);
   const uint32_t dims = layout_.dims(), missing = device::kMaxDims - dims;
   Coord at{};
   for (uint32_t a = 0; a < dims; ++a) {
     const uint32_t d = missing + a;
     const int64_t c = int64_t{cell[a]} - here.origin[d];
-    if (c < 0 || c >= here.domain[d]) return false;
+    if (c < 0 || c >= here.domain[d]) return std::nullopt;
     at[a] = static_cast<int32_t>(cut.origin[d] + c / (node == node_ ? 1 : layout_.node(node).extent[d]));
   }
-  return is_own(block_at(at));
+  return block_at(at);
+}
+
+bool TreeCut::owns(uint32_t node, const Coord& cell) const {
+  const std::optional<Block> block = block_of(node, cell);
+  return block && is_own(*block);
 }
 
 void TreeCut::wait_complete(uint32_t field, const Coord& begin, const std::array<uint32_t, 3>& size,

@@ -32,6 +32,7 @@
 #include "gpu/device.h"
 #include "sparse/device/sum_types.h"
 #include "sparse/loop_lists.h"
+#include "sparse/ranks/balance.h"
 #include "sparse/ranks/cluster.h"
 
 namespace coppice {
@@ -64,6 +65,8 @@ class TreeCut {
   void note_stores(uint32_t field) { is_stale_[field] = true; }
   void wait_sync(TreeStorage& tree);
   void wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields);
+  // See balance.h.
+  double wait_balance(TreeStorage& tree, uint32_t node, std::span<const CellWeight> own);
   // Before and behind a launch that adds to cells around its own: mirrors begin with zeros, and what was
   // added to them is added to their owners' cells, by rank.
   struct Sum {
@@ -98,6 +101,7 @@ class TreeCut {
   uint32_t failed_mark(const std::optional<Error>& failed) const;
   void check_failed(const std::optional<Error>& failed, uint32_t mark) const;
   Block block_at(const Coord& at) const;
+  std::optional<Block> block_of(uint32_t node, const Coord& cell) const;  // nothing outside of the domain
   size_t owner(uint64_t place) const { return owner_in(ends_, place); }
   static size_t owner_in(const std::vector<uint64_t>& ends, uint64_t place);
   bool is_own(const Block& b) const { return owner(b.place) == self_; }
@@ -106,6 +110,8 @@ class TreeCut {
   void wait_activate(TreeStorage& tree, const Blocks& blocks) const;
   void wait_forward(TreeStorage& tree, Blocks& here);
   void wait_rebalance(TreeStorage& tree, Blocks& here);
+  // The parts' ends are others: blocks move to their new owners.
+  void wait_cut(TreeStorage& tree, Blocks& here, std::vector<uint64_t> ends);
   void wait_move(TreeStorage& tree, Blocks& here, const std::vector<uint64_t>& ends_before);
   void wait_mirror(TreeStorage& tree, const Blocks& here);
   // A field's values of blocks, block after block.
@@ -146,6 +152,7 @@ class TreeCut {
   Blocks mirrors_;              // all of mirror_, in order
   IntrusivePtr<Buffer> staging_;  // for values on their way between the device and the host
   bool is_open_ = true;
+  bool evens_blocks_ = true;    // until the program says what the work is
   std::vector<bool> is_stale_;  // by field
   uint64_t num_changes_ = 0;
   uint64_t version_ = ~uint64_t{0};  // of the topology, when it was seen last

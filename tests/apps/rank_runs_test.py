@@ -4,6 +4,7 @@
 
 COPPICE_KILLS says how often a rank is killed, 4 times unless it is set.
 """
+import contextlib
 import csv
 import os
 import pathlib
@@ -172,7 +173,8 @@ class RankRuns(unittest.TestCase):
             time.sleep(chance.uniform(0, 0.1))
             ranks = self.ranks_of(started)
             if started.poll() is None and ranks:
-                os.kill(chance.choice(ranks), signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.kill(chance.choice(ranks), signal.SIGKILL)
             text, _ = started.communicate(timeout=60)
             if started.returncode != 0:
                 self.assertRegex(text, r"process rank \d.*Killed")

@@ -70,6 +70,13 @@ TEST_P(RankParticles, WalkAsOnOneRank) {
           wait_migrate(*cluster, program, leaf, points);
           at = upload();
         }
+        if (cluster && step % 4 == 2) {
+          std::vector<CellWeight> weights;
+          for (const Point& p : points) weights.push_back({{p[0], p[1]}, 1});
+          wait_balance(leaf, weights);
+          wait_migrate(*cluster, program, leaf, points);
+          at = upload();
+        }
         program.launch(empty2, over(leaf), count, momentum);
         program.launch(scatter2, items(), count, momentum, at->as<const int>(), kHalf);
         finish(program.launch(step2, items(), count, at->as<int>(), kHalf));
@@ -122,6 +129,53 @@ TEST_P(RankParticles, ReadTheBlocksAround) {
       seen.push_back(wait_all_cells(cluster, a));
     }
     return seen;
+  });
+}
+
+// Blocks of a long row, of which the last one has half of all the work: parts are even but for a block, and
+// values come along.
+TEST_P(RankParticles, PartsFollowTheWork) {
+  run_on_ranks(n(), [&](std::shared_ptr<RankLink> link) {
+    const Cluster cluster(link);
+    Tree tree = make_tree(cluster, {.name = "row"});
+    const Node leaf = tree.root().pointer({64, 2}).dense({4, 4});
+    const Field<int> number = leaf.place<int>("number");
+    Program program(share(&tree.storage().device()));
+    program.launch(number2, range(256 * 8), number);
+    const auto weight_of = [](const Coord& cell) { return cell[0] < 4 * 63 ? uint64_t{1} : uint64_t{63}; };
+    const auto own_weights = [&] {
+      std::vector<CellWeight> weights;
+      for (const Coord& cell : wait_read_active(number).coords)
+        if (cell[0] % 4 == 0 && cell[1] == 0) weights.push_back({cell, weight_of(cell)});
+      return weights;
+    };
+    const auto sum_of = [](const std::vector<CellWeight>& weights) {
+      uint64_t sum = 0;
+      for (const CellWeight& w : weights) sum += w.weight;
+      return sum;
+    };
+    const auto before = wait_all_cells(std::optional(cluster), number);
+    ASSERT_EQ(cluster.wait_sum(sum_of(own_weights())), 126u);
+    const double uneven = wait_balance(leaf, own_weights());
+    EXPECT_EQ(uneven > 1.1, n() > 1);
+    const uint64_t most = cluster.wait_max(sum_of(own_weights()));
+    EXPECT_LE(most, n() == 1 ? 126u : 63u);
+    EXPECT_EQ(cluster.wait_sum(sum_of(own_weights())), 126u);
+    EXPECT_EQ(wait_all_cells(std::optional(cluster), number), before);
+    EXPECT_LE(wait_balance(leaf, own_weights()), n() == 1 ? 1.0 : 63.0 * n() / 126 + 1e-9);
+    // The tree is left so, whatever its number of blocks says.
+    program.launch(number2, range(256 * 8), number);
+    EXPECT_EQ(cluster.wait_max(sum_of(own_weights())), most);
+    EXPECT_EQ(wait_balance(leaf, {}), 1.0) << "without any work";
+    if (n() == 1) return;
+    const std::vector<CellWeight> all{{{0, 0}, 1}, {{252, 0}, 1}};  // some are not this rank's
+    try {
+      wait_balance(leaf, all);
+      ADD_FAILURE() << "it was not refused";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kOutOfRange);
+      EXPECT_THAT(e.what(), HasSubstr("not the rank's own"));
+    }
   });
 }
 
