@@ -36,6 +36,7 @@ std::optional<int> number_of(std::initializer_list<const char*> names) {
   return std::nullopt;
 }
 
+constexpr int kStopping[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 // Handlers have no other way to know.
 std::atomic<pid_t> launcher{0};
 std::atomic<int> n_signals{0};
@@ -49,9 +50,11 @@ extern "C" void tell_launcher(int) {
 
 // Becomes the launcher, in a process group of its own: Ctrl-C at the terminal comes to its parent alone.
 // Writes the error's number to `told` where it cannot.
-[[noreturn]] void become_launcher(const std::vector<char*>& words, const sigset_t& signals, int told) {
+[[noreturn]] void become_launcher(const std::vector<char*>& words, const sigset_t& signals, pid_t parent,
+                                  int told) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(127);  // it has ended meanwhile
   const int nothing = ::open("/dev/null", O_RDONLY);
   if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
   ::sigprocmask(SIG_SETMASK, &signals, nullptr);
@@ -65,13 +68,14 @@ int wait_for_launcher(const std::vector<char*>& words) {
   int ends[2];
   sigset_t stopping, before;
   ::sigemptyset(&stopping);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&stopping, signal);
+  for (const int signal : kStopping) ::sigaddset(&stopping, signal);
   // A signal that comes before the launcher is known waits until it is.
   ::sigprocmask(SIG_BLOCK, &stopping, &before);
+  const pid_t parent = ::getpid();
   const pid_t pid = ::pipe2(ends, O_CLOEXEC) == 0 ? ::fork() : -1;
   if (pid < 0)
     throw Error(ErrorCode::kUnavailable, fmt::format("cannot start mpiexec: {}", std::strerror(errno)));
-  if (pid == 0) become_launcher(words, before, ends[1]);
+  if (pid == 0) become_launcher(words, before, parent, ends[1]);
   ::close(ends[1]);
   int reason = 0;
   const bool has_failed = ::read(ends[0], &reason, sizeof reason) > 0;
@@ -79,7 +83,11 @@ int wait_for_launcher(const std::vector<char*>& words) {
   launcher = pid;
   struct sigaction action {};
   action.sa_handler = tell_launcher;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : kStopping) {
+    struct sigaction old {};
+    ::sigaction(signal, nullptr, &old);
+    if (signal != SIGHUP || old.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // nohup
+  }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
@@ -99,9 +107,11 @@ std::optional<int> launched_ranks_here() {
   return number_of({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"});
 }
 
+std::optional<int> launched_ranks() {
+  return number_of({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"});
+}
 bool are_ranks_here() {
-  const std::optional<int> here = launched_ranks_here(),
-                           all = number_of({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"});
+  const std::optional<int> here = launched_ranks_here(), all = launched_ranks();
   return here && here == all;
 }
 

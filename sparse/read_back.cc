@@ -111,18 +111,21 @@ void wait_read_bytes(const TreeRef& tree, const FieldId& field, const HostCoord&
   // Values are read piece by piece: what is on its way to the host takes little memory and stays in the
   // processor's cache.
   const uint64_t piece = std::min(cells, std::max<uint64_t>(1, kPieceBytes / d.bytes));
-  wait_in_order(tree->stream(), "sparse.read", [&](InStream& s) {
-    const IntrusivePtr<Buffer> read = tree->device().reserve(piece * d.bytes, piece * d.bytes);
-    for (uint64_t first = 0; first < cells; first += piece) {
-      const uint64_t n = std::min(piece, cells - first);
-      box.first = static_cast<int64_t>(first);
-      run_now_by(s, 1024, tree->programs().in_order(s), read_box, n, tree->memory().state(),
-                 tree->memory().device_layout(field.node), box, read->as<unsigned char>());
-      s.wait_copy(static_cast<std::byte*>(values) + first * d.bytes, read->data(), n * d.bytes);
-    }
-  });
-  if (tree->is_over_ranks())
-    tree->cut().wait_complete(field.field, begin, size, static_cast<std::byte*>(values));
+  const auto wait_read = [&] {
+    wait_in_order(tree->stream(), "sparse.read", [&](InStream& s) {
+      const IntrusivePtr<Buffer> read = tree->device().reserve(piece * d.bytes, piece * d.bytes);
+      for (uint64_t first = 0; first < cells; first += piece) {
+        const uint64_t n = std::min(piece, cells - first);
+        box.first = static_cast<int64_t>(first);
+        run_now_by(s, 1024, tree->programs().in_order(s), read_box, n, tree->memory().state(),
+                   tree->memory().device_layout(field.node), box, read->as<unsigned char>());
+        s.wait_copy(static_cast<std::byte*>(values) + first * d.bytes, read->data(), n * d.bytes);
+      }
+    });
+  };
+  if (!tree->is_over_ranks()) return wait_read();
+  tree->cut().wait_agreed(wait_read);
+  tree->cut().wait_complete(field.field, begin, size, static_cast<std::byte*>(values));
 }
 
 std::vector<std::byte> wait_list_bytes(const TreeRef& tree, const FieldId& field, const HostCoord& coord) {

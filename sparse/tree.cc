@@ -205,8 +205,9 @@ bool Node::wait_is_active(const detail::GivenCoord& coord) const {
   };
   tree_->refuse_above_cut(id_, "wait_is_active");
   tree_->wait_sync_over_ranks();
-  const bool is_active = wait_answer(*tree_, coord.at, ask).is_active != 0;
-  if (!tree_->is_over_ranks()) return is_active;
+  if (!tree_->is_over_ranks()) return wait_answer(*tree_, coord.at, ask).is_active != 0;
+  bool is_active = false;
+  tree_->cut().wait_agreed([&] { is_active = wait_answer(*tree_, coord.at, ask).is_active != 0; });
   return tree_->cut().cluster().wait_max(is_active && tree_->cut().owns(id_, coord.at) ? 1 : 0) != 0;
 }
 

@@ -435,7 +435,13 @@ int run_command(const Arguments& arguments, std::ostream& out, const CliHooks& h
                 const std::atomic<bool>& stop) {
   COPPICE_CHECK(static_cast<bool>(hooks.run), "the program gave no way to run a scene");
   const bool is_run = !arguments.explain && arguments.dot_file.empty() && arguments.plan_file.empty();
-  if (is_run && arguments.ranks > 0 && !is_mpi_rank()) {
+  // A job of one rank is what a batch system's shell looks like.
+  const bool is_alone = !is_mpi_rank() || launched_ranks() == 1;
+  if (is_run && arguments.ranks > 0 && launched_ranks().value_or(1) != arguments.ranks) {
+    if (!is_alone)
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("--ranks {}: this process is one of {} ranks already; leave it out",
+                              arguments.ranks, *launched_ranks()));
     hooks.start_ranks(arguments.ranks, arguments.words);
     return kExitDone;
   }

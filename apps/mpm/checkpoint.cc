@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -86,8 +87,11 @@ void wait_save(SolverState<D>& state, Checkpoint& to) {
   using A = Attribute<D>;
   wait_done(state.device->default_stream().barrier());
   to.dim = D;
-  to.control.resize(sizeof state.control);
-  std::memcpy(to.control.data(), &state.control, sizeof state.control);
+  StepControl<D> control = state.control;
+  for (int c = 0; c < kMaxColliders; ++c)  // where meshes' distances lie is another matter each time
+    control.start[c].field.values = control.now[c].field.values = control.next[c].field.values = nullptr;
+  to.control.resize(sizeof control);
+  std::memcpy(to.control.data(), &control, sizeof control);
   const ParticleStore<D>& particles = state.particles;
   const uint64_t n = particles.size();
   to.next_id = particles.next_id();
@@ -118,13 +122,22 @@ namespace {
 // Makes the grid of the checkpoint's blocks, and returns the places of this rank's, in the order of its list.
 template <int D>
 std::vector<uint64_t> wait_rebuild(SolverState<D>& state, const std::vector<uint64_t>& blocks) {
+  wait_done(state.grid.tree().deactivate_all());
+  // Over ranks each begins with a share of the blocks, and tells their owners of them; before, all of them
+  // see that there are none.
+  uint64_t first_block = 0, end_block = blocks.size();
+  if (state.cluster) {
+    state.grid.leaf().wait_num_active_blocks();
+    const auto n_ranks = static_cast<uint64_t>(state.cluster->n_ranks()),
+               rank = static_cast<uint64_t>(state.cluster->rank());
+    first_block = blocks.size() * rank / n_ranks, end_block = blocks.size() * (rank + 1) / n_ranks;
+  }
   std::vector<std::array<int32_t, 3>> cells;
-  for (const uint64_t place : blocks) {
+  for (const uint64_t place : std::span(blocks).subspan(first_block, end_block - first_block)) {
     int32_t first[3] = {};
     state.grid.order().origin(place, first);
     cells.push_back(D == 3 ? std::array{first[0], first[1], first[2]} : std::array{first[1], first[2], 0});
   }
-  wait_done(state.grid.tree().deactivate_all());
   wait_done(state.grid.leaf().activate(std::move(cells)));
   wait_done(state.program.launch(kernels::number_blocks<D>, over(state.grid.leaf()), state.grid.numbers()));
   state.n_blocks = state.grid.leaf().wait_num_active_blocks();

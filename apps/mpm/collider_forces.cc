@@ -1,6 +1,7 @@
 // Clearing and reading the sums (see collider_forces.h).
 #include "apps/mpm/collider_forces.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -43,12 +44,17 @@ std::vector<Sum> ColliderForces::wait_sums(const Buffer& buffer) const {
   std::vector<Sum> sums(kSums);
   const size_t bytes = kSums * sizeof(Sum);
   device_->wait_copy(sums.data(), buffer.data(), bytes);
-  if (!cluster_) return sums;
-  // Sums are whole numbers all through, of 64 bits.
-  std::vector<uint64_t> words(bytes / sizeof(uint64_t));
-  std::memcpy(words.data(), sums.data(), bytes);
-  cluster_->wait_sum_each(std::span(words));
-  std::memcpy(sums.data(), words.data(), bytes);
+  // Sums are whole numbers all through, of 64 bits: the first slot takes all of them, and other ranks' then.
+  constexpr size_t kWords = sizeof(Sum) / sizeof(uint64_t);
+  std::vector<uint64_t> words(kMaxColliders * kWords);
+  for (size_t i = 0; i < kSums; ++i) {
+    std::array<uint64_t, kWords> of_slot;
+    std::memcpy(of_slot.data(), &sums[i], sizeof(Sum));
+    for (size_t w = 0; w < kWords; ++w) words[i % kMaxColliders * kWords + w] += of_slot[w];
+  }
+  if (cluster_) cluster_->wait_sum_each(std::span(words));
+  sums.resize(kMaxColliders);
+  std::memcpy(sums.data(), words.data(), kMaxColliders * sizeof(Sum));
   return sums;
 }
 
@@ -58,13 +64,7 @@ std::vector<ColliderForce> ColliderForces::wait_read(double seconds) const {
   const auto sums = wait_sums<ColliderImpulse>(*buffer_);
   const double scale = 1 / (double{per_impulse_} * seconds);
   for (size_t c = 0; c < n_colliders_; ++c) {
-    ColliderImpulse sum{};
-    for (size_t slot = 0; slot < kImpulseSlots; ++slot) {
-      for (int k = 0; k < 3; ++k) {
-        sum.momentum[k] += sums[slot * kMaxColliders + c].momentum[k];
-        sum.angular[k] += sums[slot * kMaxColliders + c].angular[k];
-      }
-    }
+    const ColliderImpulse& sum = sums[c];
     for (int k = 0; k < 3; ++k) {
       forces[c].force_N[k] = scale * static_cast<double>(static_cast<int64_t>(sum.momentum[k]));
       forces[c].torque_N_m[k] = scale * static_cast<double>(static_cast<int64_t>(sum.angular[k]));
@@ -79,9 +79,7 @@ void ColliderForces::wait_read_sides(double scale, std::vector<ColliderForce>& f
   for (size_t c = 0; c < n_colliders_; ++c) {
     for (size_t side = 0; side < 6; ++side) {
       for (int k = 0; k < 3; ++k) {
-        uint64_t sum = 0;
-        for (size_t slot = 0; slot < kImpulseSlots; ++slot)
-          sum += sums[slot * kMaxColliders + c].momentum[side][k];
+        const uint64_t sum = sums[c].momentum[side][k];
         forces[c].side_force_N[side][k] = scale * static_cast<double>(static_cast<int64_t>(sum));
       }
     }

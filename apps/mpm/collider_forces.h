@@ -27,7 +27,7 @@ class ColliderForces {
   std::vector<ColliderForce> wait_read(double seconds) const;
 
  private:
-  // Copies sums to the host, and adds those of the other ranks.
+  // Returns the sums of each collider over all slots and ranks.
   template <class Sum>
   std::vector<Sum> wait_sums(const Buffer& buffer) const;
   void wait_read_sides(double scale, std::vector<ColliderForce>& forces) const;

@@ -20,6 +20,7 @@
 
 #include "apps/mpm/emission.h"
 #include "apps/mpm/solver_types.h"
+#include "core/check.h"
 #include "gpu/device.h"
 #include "mpm.kernels.h"
 #include "sparse/program.h"
@@ -169,6 +170,7 @@ void ParticleStore<D>::wait_for_each_everywhere(std::span<const int> attributes,
   parts.front() = std::move(own);
   for (const RankLink::Bytes& come : cluster_->wait_exchange(std::move(parts))) {
     const uint64_t n = come.size() / sizeof(float) / attributes.size();
+    COPPICE_CHECK(come.size() == n * attributes.size() * sizeof(float), "{} bytes", come.size());
     std::vector<float> values(n * attributes.size());
     if (n > 0) std::memcpy(values.data(), come.data(), come.size());
     std::array<const float*, A::kCount> rows{};

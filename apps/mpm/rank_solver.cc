@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "sparse/ranks/agreed_error.h"
 
 namespace coppice::mpm {
 namespace {
@@ -73,11 +75,31 @@ int bits_of(const SnapshotParts& p) {
 }
 SnapshotParts snapshot_parts(int bits) { return {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0}; }
 
+// Returns whether all ranks have met an error, or been told of it: what is wrong with a call or with the
+// numbers is so everywhere.
+bool is_of_all(const Error& error) {
+  const ErrorCode code = error.code();
+  return dynamic_cast<const AgreedError*>(&error) != nullptr || code == ErrorCode::kNumeric ||
+         code == ErrorCode::kUsage || code == ErrorCode::kInvalidArgument;
+}
+
 // The first rank's bytes come to all.
 RankLink::Bytes wait_share_bytes(const Cluster& cluster, RankLink::Bytes own) {
   std::vector<RankLink::Bytes> parts(static_cast<size_t>(cluster.n_ranks()));
   if (cluster.rank() == 0) parts.assign(parts.size(), own);
   return std::move(cluster.wait_exchange(std::move(parts)).front());
+}
+// The same in pieces: the first rank has one of them for each rank at a time.
+RankLink::Bytes wait_share_pieces(const Cluster& cluster, const RankLink::Bytes& own) {
+  constexpr size_t kPiece = size_t{4} << 20;
+  RankLink::Bytes all;
+  for (size_t at = 0;; at += kPiece) {
+    const size_t n = std::min(kPiece, own.size() - std::min(at, own.size()));
+    const auto begin = own.begin() + static_cast<std::ptrdiff_t>(std::min(at, own.size()));
+    const RankLink::Bytes piece = wait_share_bytes(cluster, {begin, begin + static_cast<std::ptrdiff_t>(n)});
+    if (piece.empty()) return all;
+    if (cluster.rank() != 0) all.insert(all.end(), piece.begin(), piece.end());
+  }
 }
 Message wait_share(const Cluster& cluster, const Message& own) {
   const auto bytes = std::as_bytes(std::span(&own, 1));
@@ -163,7 +185,7 @@ void follow_call(Solver& solver, scene::SceneConfig& scene, const Cluster& clust
       solver.wait_checkpoint();
       break;
     case Call::kRestore:
-      solver.wait_restore(decode(wait_share_bytes(cluster, {})));
+      solver.wait_restore(decode(wait_share_pieces(cluster, {})));
       break;
   }
 }
@@ -173,34 +195,38 @@ class RankSolver final : public Solver {
   RankSolver(IntrusivePtr<Device> device, const scene::SceneConfig& scene, const SolverOptions& options)
       : cluster_(*options.cluster), own_(wait_make(std::move(device), scene, options)) {}
   ~RankSolver() override {
+    // Ranks that are within a call take the next message for a part of that one.
+    if (!is_in_step_) return;
     try {
-      tell({.call = Call::kEnd});
-    } catch (const Error& error) {
+      wait_share(cluster_, {.call = Call::kEnd});
+    } catch (const std::exception& error) {
       log_debug("the other ranks were not told of the end: {}", error.what());
     }
   }
 
-  void wait_ready() override { tell({.call = Call::kReady}), own_->wait_ready(); }
+  void wait_ready() override {
+    call({.call = Call::kReady}, [&] { own_->wait_ready(); });
+  }
   bool wait_advance(int most_steps) override {
-    tell(with_number(Call::kAdvance, most_steps));
-    return own_->wait_advance(most_steps);
+    return call(with_number(Call::kAdvance, most_steps), [&] { return own_->wait_advance(most_steps); });
   }
   int frame() const override { return own_->frame(); }
   uint64_t steps() const override { return own_->steps(); }
   double time_s() const override { return own_->time_s(); }
   double max_speed_m_s() const override { return own_->max_speed_m_s(); }
-  FrameStats wait_stats() override { return tell({.call = Call::kStats}), own_->wait_stats(); }
+  FrameStats wait_stats() override {
+    return call({.call = Call::kStats}, [&] { return own_->wait_stats(); });
+  }
   ParticleSnapshot wait_snapshot_with(const SnapshotParts& parts) override {
-    tell(with_number(Call::kSnapshot, bits_of(parts)));
-    return own_->wait_snapshot_with(parts);
+    return call(with_number(Call::kSnapshot, bits_of(parts)),
+                [&] { return own_->wait_snapshot_with(parts); });
   }
   DensityBlocks wait_density_with(const GridParts& parts) override {
-    tell(with_number(Call::kDensity, parts.velocity ? 1 : 0));
-    return own_->wait_density_with(parts);
+    return call(with_number(Call::kDensity, parts.velocity ? 1 : 0),
+                [&] { return own_->wait_density_with(parts); });
   }
   void wait_pack(PointValue value, std::vector<render::PackedPoint>& points) override {
-    tell(with_number(Call::kPack, static_cast<int>(value)));
-    own_->wait_pack(value, points);
+    call(with_number(Call::kPack, static_cast<int>(value)), [&] { own_->wait_pack(value, points); });
   }
   Node grid_leaf() const override { return own_->grid_leaf(); }
   render::VolumePlacement grid_placement() const override { return own_->grid_placement(); }
@@ -211,39 +237,37 @@ class RankSolver final : public Solver {
   GridNode wait_grid_node(const Vec3i& node) override {
     Message m{.call = Call::kGridNode};
     for (int k = 0; k < 3; ++k) m.number[k] = node[k];
-    tell(m);
-    return own_->wait_grid_node(node);
+    return call(m, [&] { return own_->wait_grid_node(node); });
   }
   void set_parameters(const scene::SceneConfig& scene) override {
     Message m{.call = Call::kParameters};
     for (int k = 0; k < 3; ++k) m.gravity[k] = scene.gravity[k];
     std::ranges::copy(scene.walls.sides, m.sides);
     m.wall_friction = scene.walls.friction, m.cfl = scene.time.cfl, m.max_dt_s = scene.time.max_dt_s;
-    tell(m);
-    own_->set_parameters(scene);
+    call(m, [&] { own_->set_parameters(scene); });
   }
   uint64_t num_particles() const override { return own_->num_particles(); }
   uint64_t wait_emit(size_t emitter, const Vec3f& center, float radius_m, const Vec3f& velocity) override {
     Message m = of_stroke(Call::kEmit, {center, center, radius_m}, velocity);
     m.emitter = emitter;
-    tell(m);
-    return own_->wait_emit(emitter, center, radius_m, velocity);
+    return call(m, [&] { return own_->wait_emit(emitter, center, radius_m, velocity); });
   }
   void wait_push(const Stroke& stroke, const Vec3f& velocity) override {
-    tell(of_stroke(Call::kPush, stroke, velocity));
-    own_->wait_push(stroke, velocity);
+    call(of_stroke(Call::kPush, stroke, velocity), [&] { own_->wait_push(stroke, velocity); });
   }
   uint64_t wait_cut(const Stroke& stroke) override {
-    tell(of_stroke(Call::kCut, stroke, Vec3f::Zero()));
-    return own_->wait_cut(stroke);
+    return call(of_stroke(Call::kCut, stroke, Vec3f::Zero()), [&] { return own_->wait_cut(stroke); });
   }
-  Checkpoint wait_checkpoint() override { return tell({.call = Call::kCheckpoint}), own_->wait_checkpoint(); }
+  Checkpoint wait_checkpoint() override {
+    return call({.call = Call::kCheckpoint}, [&] { return own_->wait_checkpoint(); });
+  }
   void wait_restore(const Checkpoint& checkpoint) override {
-    tell({.call = Call::kRestore});
-    RankLink::Bytes bytes;
-    encode(checkpoint, [&](auto piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
-    wait_share_bytes(cluster_, std::move(bytes));
-    own_->wait_restore(checkpoint);
+    call({.call = Call::kRestore}, [&] {
+      RankLink::Bytes bytes;
+      encode(checkpoint, [&](auto piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
+      wait_share_pieces(cluster_, bytes);
+      own_->wait_restore(checkpoint);
+    });
   }
   MemoryReport wait_memory_report() override { return own_->wait_memory_report(); }
   std::vector<std::pair<std::string, uint64_t>> buffer_bytes() const override { return own_->buffer_bytes(); }
@@ -254,10 +278,28 @@ class RankSolver final : public Solver {
   const Slot<float>& step_length() const override { return own_->step_length(); }
 
  private:
-  void tell(const Message& m) const { wait_share(cluster_, m); }
+  // Lets the others do the same. Where this rank fails alone, it has lost step with them.
+  template <class F>
+  std::invoke_result_t<F> call(const Message& m, F act) {
+    struct InCall {
+      bool& is_in_step;
+      const int n_exceptions = std::uncaught_exceptions();
+      ~InCall() { is_in_step = is_in_step || std::uncaught_exceptions() == n_exceptions; }
+    };
+    is_in_step_ = false;
+    const InCall in_call{is_in_step_};
+    wait_share(cluster_, m);
+    try {
+      return act();
+    } catch (const Error& error) {
+      is_in_step_ = is_of_all(error);
+      throw;
+    }
+  }
 
   const Cluster cluster_;
   const std::unique_ptr<Solver> own_;
+  bool is_in_step_ = true;
 };
 
 }  // namespace
@@ -279,9 +321,7 @@ void follow(IntrusivePtr<Device> device, const scene::SceneConfig& given, const 
     try {
       follow_call(*solver, scene, cluster, m);
     } catch (const Error& error) {
-      // The first rank has met the same, or been told of it, and decides; other errors are this rank's alone.
-      const ErrorCode code = error.code();
-      if (code != ErrorCode::kNumeric && code != ErrorCode::kUsage && code != ErrorCode::kUnavailable) throw;
+      if (!is_of_all(error)) throw;  // or else the first rank has met it, too, and decides
     }
   }
 }

@@ -1,13 +1,18 @@
 // Steps and sorting over ranks (see rank_steps.h).
 #include "apps/mpm/rank_steps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
+#include <tuple>
 
 #include "apps/mpm/launched.h"
 #include "core/error.h"
 #include "sparse/buffer_operations.h"
+#include "sparse/ranks/agreed_error.h"
 #include "sparse/ranks/cell_owners.h"
 
 namespace coppice::mpm {
@@ -142,12 +147,23 @@ void RankSteps<D>::wait_batch(int steps, const StepArguments<D>& arguments) {
   std::byte* const outcome_at = reinterpret_cast<std::byte*>(arguments.control) + kOutcomeAt<D>;
   arguments_.set(arguments);
   for (int step = 0; step < steps; ++step) {
+    // A launch that fails here is one of all: the last number says where.
+    std::optional<Error> failed;
+    std::array<uint32_t, std::tuple_size_v<Outcome> + 1> all{};
     launch_step(program_, grid_, arguments_);
-    wait_done(device().default_stream().barrier());
-    Outcome all;
-    device().wait_copy(all.data(), outcome_at, sizeof all);
+    try {
+      wait_done(device().default_stream().barrier());
+      device().wait_copy(all.data(), outcome_at, sizeof(Outcome));
+    } catch (const Error& error) {
+      failed = error;
+      all.back() = static_cast<uint32_t>(cluster_.rank()) + 1;
+    }
     cluster_.wait_most(all);
-    device().wait_copy(outcome_at, all.data(), sizeof all);
+    if (failed) throw AgreedError(*failed);
+    if (all.back() > 0)
+      throw AgreedError(
+          Error(ErrorCode::kUnavailable, fmt::format("a step has failed on rank {}", all.back() - 1)));
+    device().wait_copy(outcome_at, all.data(), sizeof(Outcome));
     wait_done(program_.launch(kernels::finish_step<D>, range(1), arguments_));
     // As finish_step() decides.
     if (std::any_of(all.begin(), all.begin() + 4, [](uint32_t flag) { return flag != 0; })) return;

@@ -8,6 +8,7 @@
 #include "apps/mpm/inflow_pattern.h"
 #include "apps/mpm/placed_mesh.h"
 #include "core/machine_memory.h"
+#include "core/start_ranks.h"
 #include "gpu/host_access.h"
 
 namespace coppice::mpm {
@@ -23,8 +24,12 @@ SolverState<D>::SolverState(IntrusivePtr<Device> on, const scene::SceneConfig& f
       particles(device, cluster) {
   set_geometry(scene, arguments);
   const std::string_view name = device->name();
-  const MemoryLimits limits{.device_bytes = device->memory_bytes(),
-                            .machine_bytes = machine_memory_bytes(),
+  // Over ranks each has a part of the particles and the grid, on as many devices and machines.
+  const auto n_ranks = static_cast<uint64_t>(cluster ? cluster->n_ranks() : 1);
+  const auto per_machine = static_cast<uint64_t>(std::max(launched_ranks_here().value_or(1), 1));
+  const uint64_t n_machines = (n_ranks + per_machine - 1) / per_machine;
+  const MemoryLimits limits{.device_bytes = device->memory_bytes() * n_ranks,
+                            .machine_bytes = machine_memory_bytes() * n_machines,
                             .is_shared = name == "cpu" || name == "simt"};
   const EmittedParticles emitted = emit_particles(scene, limits);
   std::vector<ParticleStart> starts;

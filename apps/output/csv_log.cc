@@ -57,6 +57,7 @@ CsvLog::CsvLog(std::string path, std::vector<std::string> columns) : n_columns_(
 void CsvLog::write_row(std::span<const double> values) {
   COPPICE_CHECK(values.size() == n_columns_, "{}", file_->path());
   require_in_place();
+  file_->cut();
   append_line(fmt::format("{}\n", fmt::join(values, ",")));
 }
 

@@ -20,13 +20,16 @@ GrowingFile::GrowingFile(std::string path, const char* what, int flags)
 }
 
 GrowingFile::GrowingFile(std::string path, const char* what, Kept kept, int flags)
-    : path_(std::move(path)), what_(what) {
+    : path_(std::move(path)), what_(what), kept_bytes_(kept.size_bytes) {
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC | flags);
   if (descriptor_ < 0) throw_io_error("cannot open the " + what_, path_, errno);
-  if (::ftruncate(descriptor_, kept.size_bytes) == 0) return;
-  const int reason = errno;
-  ::close(descriptor_);
-  throw_io_error("cannot shorten the " + what_, path_, reason);
+}
+
+void GrowingFile::cut() {
+  if (!kept_bytes_) return;
+  if (::ftruncate(descriptor_, *kept_bytes_) != 0)
+    throw_io_error("cannot shorten the " + what_, path_, errno);
+  kept_bytes_.reset();
 }
 
 GrowingFile::~GrowingFile() { ::close(descriptor_); }

@@ -4,6 +4,7 @@
 // reason.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace coppice {
@@ -13,10 +14,12 @@ class GrowingFile {
   // Creates `path`, or empties it. `what` it is stands in messages: "table". `flags` are further ones of
   // open().
   GrowingFile(std::string path, const char* what, int flags = 0);
-  // Goes on with a file behind its first `size_bytes`, and takes back what is behind them.
+  // Goes on with a file behind its first `size_bytes`. All that is behind them stays until cut() takes it
+  // back, which comes before anything is written.
   struct Kept {
     int64_t size_bytes;
   };
+  void cut();
   GrowingFile(std::string path, const char* what, Kept kept, int flags = 0);
   GrowingFile(const GrowingFile&) = delete;
   GrowingFile& operator=(const GrowingFile&) = delete;
@@ -35,6 +38,7 @@ class GrowingFile {
  private:
   std::string path_, what_;
   int descriptor_ = -1;
+  std::optional<int64_t> kept_bytes_;  // until cut()
 };
 
 }  // namespace coppice

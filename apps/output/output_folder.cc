@@ -159,8 +159,9 @@ FolderLock::~FolderLock() {
 
 bool FolderLock::is_of(const std::string& folder) const { return is_open_file_at(descriptor_, folder); }
 
-OutputFolder::OutputFolder(std::string given, bool overwrite, std::optional<int64_t> last_kept)
-    : given_(std::move(given)), overwrite_(overwrite), last_kept_(last_kept) {
+OutputFolder::OutputFolder(std::string given, bool overwrite, bool resumes)
+    : given_(std::move(given)), overwrite_(overwrite) {
+  if (resumes) last_kept_ = -1;
   std::error_code status;
   if (fs::exists(given_, status) && !fs::is_directory(given_, status))
     throw Error(ErrorCode::kUsage, "the output folder is a file", {given_});

@@ -55,9 +55,10 @@ class OutputFolder {
   // is there is locked from here on. Errors: kUsage when it is a file, when another run writes into it, or
   // when an earlier run's outputs are in it and `overwrite` is off, or when a link on the way to it leads
   // nowhere; kIo when it lies in a file or cannot be listed.
-  // With `last_kept` the run goes on with an earlier one: the frames up to that one, tables and the
-  // checkpoint stay where they are, and what is behind them is replaced.
-  OutputFolder(std::string given, bool overwrite, std::optional<int64_t> last_kept = {});
+  // A run that `resumes` an earlier one leaves its tables and its checkpoint where they are, and the frames
+  // up to keep_up_to(), which is called before prepare(); what is behind these is replaced.
+  OutputFolder(std::string given, bool overwrite, bool resumes = false);
+  void keep_up_to(int64_t frame) { last_kept_ = frame; }
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
   // Puts back what prepare() has set aside, unless remove_earlier() was called. So does a signal that ends
@@ -91,7 +92,7 @@ class OutputFolder {
 
   std::string given_;
   bool overwrite_;
-  std::optional<int64_t> last_kept_;
+  std::optional<int64_t> last_kept_;  // of a run that resumes
   AsideFiles earlier_;
   FolderLock lock_;
 };

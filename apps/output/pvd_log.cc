@@ -52,13 +52,12 @@ PvdLog::PvdLog(std::string path, int64_t entries) {
   if (!is_whole)
     throw Error(ErrorCode::kIo, fmt::format("the collection has fewer entries than {}", entries), {path});
   size_bytes_ = static_cast<int64_t>(end);
-  // The closing tags are written anew behind the entries that stay.
   file_.emplace(std::move(path), "collection", GrowingFile::Kept{size_bytes_});
-  write_at_end("");
 }
 
 void PvdLog::add(const std::string& file_name, double time_s) {
   require_in_place();
+  file_->cut();
   write_at_end(fmt::format("{} timestep=\"{}\" group=\"\" part=\"0\" file=\"{}\"/>\n", kEntry, time_s,
                            escape_xml(file_name)));
 }

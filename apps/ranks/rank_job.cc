@@ -14,6 +14,7 @@
 #include "apps/ranks/mpi/mpi_plugin.h"
 #include "core/check.h"
 #include "core/error.h"
+#include "core/start_ranks.h"
 
 namespace coppice {
 namespace {
@@ -99,6 +100,12 @@ RankJob::RankJob() : n_exceptions_(std::uncaught_exceptions()) {
   ErrorText error{};
   check(entry<decltype(coppice_mpi_begin)>("coppice_mpi_begin")(&rank, &n_ranks, error.data(), error.size()),
         error);
+  if (const std::optional<int> launched = launched_ranks(); launched && *launched != n_ranks)
+    throw Error(
+        ErrorCode::kUnavailable,
+        fmt::format("the launcher has started {} ranks, and MPI knows of {}: it is of another MPI than the "
+                    "plugin's",
+                    *launched, n_ranks));
   cluster_.emplace(std::make_shared<PluginLink>(rank, n_ranks));
 }
 

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 
 #include "core/atomic_file.h"
@@ -23,6 +24,13 @@ std::string identity_of(const SceneIdentity& of) {
   Hasher hasher;
   hasher.update(of.scene.text);
   for (const std::string& assignment : of.assignments) hasher.update(assignment);
+  const auto add_mesh = [&](const std::filesystem::path& path) {
+    std::string bytes;
+    if (!path.empty() && read_file(path.string(), bytes) == 0)
+      hasher.update(bytes);  // else the scene has failed
+  };
+  for (const scene::Emitter& emitter : of.scene.emitters) add_mesh(emitter.mesh_path);
+  for (const scene::Collider& collider : of.scene.colliders) add_mesh(collider.mesh_path);
   return hasher.hex();
 }
 
@@ -80,7 +88,9 @@ mpm::Checkpoint read_checkpoint(const std::string& path, const SceneIdentity& sc
   if (const std::string_view version = take_line(path, text); version != COPPICE_VERSION)
     refuse(path, fmt::format("the checkpoint is of coppice {}, and this is {}", version, COPPICE_VERSION));
   if (take_line(path, text) != identity_of(scene))
-    refuse(path, "the checkpoint is of another scene: its file or what is set with --set has changed since");
+    refuse(
+        path,
+        "the checkpoint is of another scene: its file, a mesh or what is set with --set has changed since");
   try {
     return mpm::decode(std::as_bytes(std::span(text)));
   } catch (const Error& error) {

@@ -10,7 +10,7 @@
 
 namespace coppice {
 
-// A scene's file and what was set on the command line, which a run that goes on must have alike.
+// A scene's file, its meshes and what was set on the command line, which a run that goes on must have alike.
 struct SceneIdentity {
   const scene::SceneConfig& scene;
   std::span<const std::string> assignments;

@@ -26,6 +26,7 @@ namespace coppice {
 FrameWriter::FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder,
                          std::optional<int64_t> last_written)
     : scene_(scene), folder_(folder), last_written_(last_written), pictures_(scene.output.png) {
+  if (last_written_) pictures_written_ = static_cast<int>(*last_written_ + 1);
   if (pictures_) require_pictures();
 }
 
@@ -56,7 +57,6 @@ void FrameWriter::begin() {
   log_.emplace(stats_csv_path(folder), std::move(names), *last_written_ + 1);
   if (scene_.output.vtu) vtu_series_.emplace(particles_pvd_path(folder), *last_written_ + 1);
   if (scene_.output.vti) vti_series_.emplace(grid_pvd_path(folder), *last_written_);
-  pictures_written_ = static_cast<int>(*last_written_ + 1);
 }
 
 void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds) {

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <climits>
 #include <csignal>
 #include <optional>
 #include <sstream>
@@ -46,14 +48,22 @@ std::string_view device_name(cli::DeviceChoice choice) {
   return "auto";
 }
 
-// A rank's share of the cores where several ranks are on this machine and none is bound to cores of its own;
-// else 0, for all that it may use.
-int threads_of_rank() {
-  const int ranks = launched_ranks_here().value_or(1);
-  cpu_set_t cores;
-  if (!is_mpi_rank() || ranks < 2 || ::sched_getaffinity(0, sizeof cores, &cores) != 0) return 0;
-  const int usable = CPU_COUNT(&cores);
-  return usable < ::sysconf(_SC_NPROCESSORS_ONLN) ? 0 : std::max(1, usable / ranks);
+// Returns a rank's share of the cores where others on this machine may use the same ones; else 0, for all
+// that it may use.
+int threads_of_rank(const Cluster& cluster) {
+  struct Place {
+    std::array<char, HOST_NAME_MAX + 1> host{};
+    cpu_set_t cores;
+    bool operator==(const Place& other) const {
+      return host == other.host && CPU_EQUAL(&cores, &other.cores);
+    }
+  } own;
+  CPU_ZERO(&own.cores);
+  ::gethostname(own.host.data(), own.host.size() - 1);
+  ::sched_getaffinity(0, sizeof own.cores, &own.cores);
+  const std::vector<Place> all = cluster.wait_gather(own);
+  const auto alike = static_cast<int>(std::count(all.begin(), all.end(), own));
+  return alike < 2 ? 0 : std::max(1, CPU_COUNT(&own.cores) / alike);
 }
 
 double now_ms() {
@@ -82,16 +92,15 @@ void log_summary(mpm::Solver& solver, double milliseconds, const std::optional<C
 
 }  // namespace
 
-IntrusivePtr<Device> make_device(const cli::RunOptions& options) {
+IntrusivePtr<Device> make_device(const cli::RunOptions& options, int share) {
   if (options.threads == 0 && !options.deterministic) {
     IntrusivePtr<Device> device = Device::named(device_name(options.device));
-    const int share = threads_of_rank();
     return share > 0 && device->name() == "cpu" ? Device::cpu({.threads = share}) : device;
   }
   if (options.device == cli::DeviceChoice::kCuda || options.device == cli::DeviceChoice::kSimt)
     throw Error(ErrorCode::kUsage, "--threads and --deterministic are for the cpu device; use --device cpu");
-  return Device::cpu({.threads = options.threads > 0 ? options.threads : threads_of_rank(),
-                      .deterministic = options.deterministic});
+  return Device::cpu(
+      {.threads = options.threads > 0 ? options.threads : share, .deterministic = options.deterministic});
 }
 
 cli::FunctionsText describe_functions(const cli::RunOptions& options) {
@@ -107,17 +116,19 @@ cli::FunctionsText describe_functions(const cli::RunOptions& options) {
 
 namespace {
 
-cli::RunOutcome run_leading(const cli::RunOptions& options, const std::optional<Cluster>& ranks,
+cli::RunOutcome run_leading(const cli::RunOptions& options, const std::optional<Cluster>& ranks, int share,
                             const std::atomic<bool>& stop) {
   const scene::SceneConfig& scene = options.scene;
   const double begin_ms = now_ms();
   const SceneIdentity identity{scene, options.assignments};
+  std::optional<OutputFolder> output;
+  if (scene.time.frames > 0)
+    output.emplace(options.output_folder.string(), options.overwrite, options.resumes);
   std::optional<mpm::Checkpoint> resumed;
   if (options.resumes) resumed = read_checkpoint(checkpoint_path(options.output_folder.string()), identity);
   const std::optional<int64_t> last_written = resumed ? std::optional<int64_t>(resumed->frame) : std::nullopt;
-  std::optional<OutputFolder> output;
-  if (scene.time.frames > 0) output.emplace(options.output_folder.string(), options.overwrite, last_written);
-  IntrusivePtr<Device> device = make_device(options);
+  if (resumed && output) output->keep_up_to(resumed->frame);
+  IntrusivePtr<Device> device = make_device(options, share);
   // Mistakes in the scene come before the output folder is touched.
   std::unique_ptr<mpm::Solver> solver = mpm::Solver::create(device, scene, {.cluster = ranks});
   log_info("{}: {} particles, {} cells per side, about {} of memory, {} ({}){}", scene.name,
@@ -140,7 +151,7 @@ cli::RunOutcome run_leading(const cli::RunOptions& options, const std::optional<
   ProgressOutput progress_output = stderr_progress_output();
   if (log_level() > LogLevel::kInfo) progress_output = {&nowhere, false, {}, progress_output.now_s};
   Progress progress(scene.time.frames, std::move(progress_output));
-  int state_of = solver->frame();  // the frame of the last checkpoint
+  int state_of = last_written ? solver->frame() : -1;  // the frame of the last checkpoint
   const auto write_state = [&] {
     write_checkpoint(checkpoint_path(output->path()), identity, solver->wait_checkpoint());
     state_of = solver->frame();
@@ -176,10 +187,10 @@ cli::RunOutcome run_leading(const cli::RunOptions& options, const std::optional<
 }
 
 // Ranks beside the first say nothing, write nothing, and leave it to the first to end.
-void follow_first_rank(const cli::RunOptions& options, const Cluster& cluster) {
+void follow_first_rank(const cli::RunOptions& options, const Cluster& cluster, int share) {
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) std::signal(signal, SIG_IGN);
   set_log_level(LogLevel::kError);
-  mpm::follow(make_device(options), options.scene, {.cluster = cluster});
+  mpm::follow(make_device(options, share), options.scene, {.cluster = cluster});
 }
 
 }  // namespace
@@ -189,11 +200,12 @@ cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool
   if (is_mpi_rank()) job.emplace();
   std::optional<Cluster> ranks;
   if (job && job->cluster().n_ranks() > 1) ranks = job->cluster();
+  const int share = ranks ? threads_of_rank(*ranks) : 0;
   if (ranks && ranks->rank() != 0) {
-    follow_first_rank(options, *ranks);
+    follow_first_rank(options, *ranks, share);
     return cli::RunOutcome::kFinished;
   }
-  return run_leading(options, ranks, stop);
+  return run_leading(options, ranks, share, stop);
 }
 
 }  // namespace coppice

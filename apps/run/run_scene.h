@@ -13,7 +13,8 @@ namespace coppice {
 cli::RunOutcome run_scene(const cli::RunOptions& options, const std::atomic<bool>& stop);
 // The device that the options ask for. Errors: those of Device::named(); kUsage for what does not go
 // together.
-IntrusivePtr<Device> make_device(const cli::RunOptions& options);
+// `share`: threads of the cpu device where the options say nothing; 0: all cores.
+IntrusivePtr<Device> make_device(const cli::RunOptions& options, int share = 0);
 // Describes what the scene's solver runs on the device. Samples the emitters, and launches nothing.
 cli::FunctionsText describe_functions(const cli::RunOptions& options);
 

@@ -50,6 +50,13 @@ void check_sum(const LaunchRequest& r, const LaunchUse& use, F refuse) {
     refuse(
         "a loop over a range adds to active cells, which may be active elsewhere; own_range() adds to those "
         "that are here, and Grow<T>::add() activates");
+  if (r.loop.tree && use.radius == LaunchUse::kAnywhere)
+    refuse(
+        "it is added to by coordinate, which may be anywhere; an Accumulate<T, Box<n>> adds around a cell, "
+        "and "
+        "own_range() to cells that are here");
+  if (r.loop.tree && r.loop.tree.get() != tree_of(use))
+    refuse("the loop is over another tree, whose parts are others");
   const TreeCut& cut = tree_of(use)->cut();
   if (use.radius > cut.most_reach(use.node))
     refuse(fmt::format("it is added to {} cells away, and others' cells are here as far as {}", use.radius,
@@ -134,7 +141,8 @@ void wait_before_launch(const LaunchRequest& r, const LaunchUses& uses) {
           use.radius != 0 && std::ranges::find(fields, use.field) == fields.end())
         fields.push_back(use.field);
     tree->cut().wait_fresh(*tree, fields);
-    if (const auto sums = sums_in(r, uses, tree); !sums.empty()) tree->cut().wait_clear_mirrors(*tree, sums);
+    if (const auto sums = sums_in(r, uses, tree); !sums.empty())
+      tree->cut().wait_agreed([&] { tree->cut().wait_clear_mirrors(*tree, sums); });
   }
 }
 

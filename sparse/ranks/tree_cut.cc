@@ -14,6 +14,7 @@
 #include "runtime_ranks.kernels.h"
 #include "sparse/active_cells.h"
 #include "sparse/device/space_curve.h"
+#include "sparse/ranks/agreed_error.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
@@ -219,12 +220,14 @@ void TreeCut::wait_unpack(TreeStorage& tree, uint32_t field, const Blocks& block
 }
 
 void TreeCut::wait_exchange_values(TreeStorage& tree, uint32_t field, const std::vector<Blocks>& to,
-                                   const std::vector<Blocks>& from) const {
+                                   const std::vector<Blocks>& from) {
   Blocks all;
   for (const Blocks& blocks : to) all.insert(all.end(), blocks.begin(), blocks.end());
-  const RankLink::Bytes packed = wait_pack(tree, field, all);
+  RankLink::Bytes packed;
+  do_own([&] { packed = wait_pack(tree, field, all); });
+  packed.resize(all.size() * block_bytes(field));
   Parts parts(n_ranks_);
-  auto at = packed.begin();
+  auto at = packed.cbegin();
   for (size_t r = 0; r < n_ranks_; ++r) {
     const auto end = at + static_cast<std::ptrdiff_t>(to[r].size() * block_bytes(field));
     parts[r].assign(at, end);
@@ -237,7 +240,7 @@ void TreeCut::wait_exchange_values(TreeStorage& tree, uint32_t field, const std:
     together.insert(together.end(), come[r].begin(), come[r].end());
     all.insert(all.end(), from[r].begin(), from[r].end());
   }
-  wait_unpack(tree, field, all, std::move(together));
+  do_own([&] { wait_unpack(tree, field, all, std::move(together)); });
 }
 
 // ---- topology
@@ -276,10 +279,37 @@ uint32_t TreeCut::failed_mark(const std::optional<Error>& failed) const {
 }
 
 void TreeCut::check_failed(const std::optional<Error>& failed, uint32_t mark) const {
-  if (failed) throw *failed;
+  if (failed) throw AgreedError(*failed);
   if (mark > 0)
-    throw Error(ErrorCode::kUnavailable, fmt::format("tree '{}' over ranks: a launch has failed on rank {}",
-                                                     layout_.options().name, mark - 1));
+    throw AgreedError(
+        Error(ErrorCode::kUnavailable, fmt::format("tree '{}' over ranks: a launch has failed on rank {}",
+                                                   layout_.options().name, mark - 1)));
+}
+
+void TreeCut::wait_agreed(const std::function<void()>& act) const {
+  std::optional<Error> failed;
+  try {
+    act();
+  } catch (const Error& error) {
+    failed = error;
+  }
+  wait_agree(failed);
+}
+
+void TreeCut::wait_agree(const std::optional<Error>& failed) const {
+  std::array<uint32_t, 1> mark{failed_mark(failed)};
+  cluster_.wait_most(mark);
+  check_failed(failed, mark[0]);
+}
+
+// Does what this rank does for itself between two exchanges, which go on without it where it fails.
+template <class F>
+void TreeCut::do_own(F act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    if (!failed_) failed_ = error;
+  }
 }
 
 void TreeCut::wait_sync(TreeStorage& tree) {
@@ -291,12 +321,15 @@ void TreeCut::wait_sync(TreeStorage& tree) {
   };
   if (wait_ask_all(tree, ask_version)) {
     ++num_changes_;
-    Blocks here = wait_active_blocks(tree);
+    failed_.reset();
+    Blocks here;
+    do_own([&] { here = wait_active_blocks(tree); });
     wait_forward(tree, here);
     wait_rebalance(tree, here);
     wait_mirror(tree, here);
-    wait_in_order(tree.stream(), "sparse.ask_version", ask_version);
+    do_own([&] { wait_in_order(tree.stream(), "sparse.ask_version", ask_version); });
     is_stale_.assign(is_stale_.size(), true);
+    wait_agree(failed_);
   }
   version_ = version;
   is_open_ = false;
@@ -312,7 +345,7 @@ void TreeCut::wait_forward(TreeStorage& tree, Blocks& here) {
     for (const Block& b : blocks)
       if (!std::ranges::binary_search(here, b)) wanted.insert(b);
   const Blocks come(wanted.begin(), wanted.end());
-  wait_activate(tree, come);
+  do_own([&] { wait_activate(tree, come); });
   const auto middle = here.insert(here.end(), come.begin(), come.end());
   std::inplace_merge(here.begin(), middle, here.end());
 }
@@ -339,9 +372,11 @@ void TreeCut::wait_rebalance(TreeStorage& tree, Blocks& here) {
 void TreeCut::wait_cut(TreeStorage& tree, Blocks& here, std::vector<uint64_t> ends) {
   const std::vector<uint64_t> before = std::exchange(ends_, std::move(ends));
   wait_move(tree, here, before);
-  wait_in_order(tree.stream(), "sparse.cut", [&](InStream& s) {
-    tree.lists().set_own_part(own_part());
-    tree.lists().clear(s);
+  do_own([&] {
+    wait_in_order(tree.stream(), "sparse.cut", [&](InStream& s) {
+      tree.lists().set_own_part(own_part());
+      tree.lists().clear(s);
+    });
   });
 }
 
@@ -372,26 +407,34 @@ double TreeCut::wait_balance(TreeStorage& tree, uint32_t node, std::span<const C
   const uint64_t most = cluster_.wait_max(own_sum), sum = cluster_.wait_sum(own_sum);
   if (sum == 0) return 1;
   const double uneven = static_cast<double>(most) * static_cast<double>(n_ranks_) / static_cast<double>(sum);
-  if (uneven <= kMostUnevenWeights) return uneven;
+  // Blocks may be so few that no cut is as even.
+  if (uneven <= std::max(kMostUnevenWeights, 1.05 * reached_)) return uneven;
   std::vector<uint64_t> ends = ends_;
   size_t r = 0;
-  uint64_t before = 0;  // of the blocks that come first on the curve
+  uint64_t before = 0, before_part = 0, largest = 0;  // weights of what comes first on the curve
   for (const RankLink::Bytes& bytes : cluster_.wait_exchange(Parts(n_ranks_, bytes_of(own)))) {
     for (const Weight& w : values_of<Weight>(bytes)) {
       // A part ends before the block whose middle lies beyond its share.
       const double middle = static_cast<double>(before) + 0.5 * static_cast<double>(w.weight);
       while (r + 1 < n_ranks_ &&
              middle * static_cast<double>(n_ranks_) > static_cast<double>(sum) * static_cast<double>(r + 1))
-        ends[r++] = w.place;
+        ends[r++] = w.place, largest = std::max(largest, before - std::exchange(before_part, before));
       before += w.weight;
     }
   }
+  largest = std::max(largest, before - before_part);
+  reached_ = static_cast<double>(largest) * static_cast<double>(n_ranks_) / static_cast<double>(sum);
   for (; r + 1 < n_ranks_; ++r) ends[r] = ~uint64_t{0};
-  Blocks here = wait_active_blocks(tree);
+  failed_.reset();
+  Blocks here;
+  do_own([&] { here = wait_active_blocks(tree); });
   wait_cut(tree, here, std::move(ends));
   wait_mirror(tree, here);
-  wait_in_order(tree.stream(), "sparse.ask_version",
-                [&](InStream& s) { version_ = tree.lists().version(s); });
+  do_own([&] {
+    wait_in_order(tree.stream(), "sparse.ask_version",
+                  [&](InStream& s) { version_ = tree.lists().version(s); });
+  });
+  wait_agree(failed_);
   is_stale_.assign(is_stale_.size(), true);
   is_open_ = false;
   ++num_changes_;
@@ -408,7 +451,7 @@ void TreeCut::wait_move(TreeStorage& tree, Blocks& here, const std::vector<uint6
   for (const Blocks& blocks : from)
     for (const Block& b : blocks)
       if (!std::ranges::binary_search(here, b)) come.push_back(b);
-  wait_activate(tree, come);
+  do_own([&] { wait_activate(tree, come); });
   for (uint32_t field = 0; field < layout_.fields().size(); ++field)
     wait_exchange_values(tree, field, to, from);
   here.insert(here.end(), come.begin(), come.end());
@@ -447,10 +490,10 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
   for (const Block& b : here)
     if (!is_own(b) && !std::ranges::binary_search(mirrors_, b)) dropped.push_back(b.at);
   if (!dropped.empty())
-    wait_done(detail::node_of(TreeRef(share(&tree)), node_).deactivate(std::move(dropped)));
+    do_own([&] { wait_done(detail::node_of(TreeRef(share(&tree)), node_).deactivate(std::move(dropped))); });
   Blocks made;
   std::ranges::set_difference(mirrors_, here, std::back_inserter(made));
-  wait_activate(tree, made);
+  do_own([&] { wait_activate(tree, made); });
 }
 
 // ---- values

@@ -22,6 +22,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -59,6 +60,8 @@ class TreeCut {
   // Returns how often ranks have found that topologies had changed: the same number on all of them.
   uint64_t num_changes() const { return num_changes_; }
 
+  // Runs something on all ranks that may fail on one: an Error of one is an AgreedError of all.
+  void wait_agreed(const std::function<void()>& act) const;
   // Something was given to the stream that may change which cells are active.
   void note_topology_change() { is_open_ = true; }
   // Values of a field may differ from their mirrors.
@@ -100,6 +103,9 @@ class TreeCut {
   // is another's.
   uint32_t failed_mark(const std::optional<Error>& failed) const;
   void check_failed(const std::optional<Error>& failed, uint32_t mark) const;
+  void wait_agree(const std::optional<Error>& failed) const;
+  template <class F>
+  void do_own(F act);
   Block block_at(const Coord& at) const;
   std::optional<Block> block_of(uint32_t node, const Coord& cell) const;  // nothing outside of the domain
   size_t owner(uint64_t place) const { return owner_in(ends_, place); }
@@ -141,7 +147,7 @@ class TreeCut {
   void upload_cells(Device& device, uint32_t node, Lists& lists) const;
   // Sends a field's values of the blocks in `to` to their ranks, and puts what comes into those in `from`.
   void wait_exchange_values(TreeStorage& tree, uint32_t field, const std::vector<Blocks>& to,
-                            const std::vector<Blocks>& from) const;
+                            const std::vector<Blocks>& from);
 
   const TreeLayout& layout_;
   const Cluster cluster_;
@@ -152,8 +158,10 @@ class TreeCut {
   Blocks mirrors_;              // all of mirror_, in order
   IntrusivePtr<Buffer> staging_;  // for values on their way between the device and the host
   bool is_open_ = true;
-  bool evens_blocks_ = true;    // until the program says what the work is
-  std::vector<bool> is_stale_;  // by field
+  bool evens_blocks_ = true;     // until the program says what the work is
+  double reached_ = 1;           // by the last cut of wait_balance(): the largest part's share
+  std::optional<Error> failed_;  // of this rank, within a change of the cut that goes on
+  std::vector<bool> is_stale_;   // by field
   uint64_t num_changes_ = 0;
   uint64_t version_ = ~uint64_t{0};  // of the topology, when it was seen last
 };

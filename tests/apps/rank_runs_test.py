@@ -150,6 +150,31 @@ class RankRuns(unittest.TestCase):
         self.check_success(self.run_program("-o", folder, "--resume", "--frames", str(last + 1)))
         self.assertEqual(len(self.rows(folder)), last + 2)
 
+    # Batch systems send SIGUSR1; one process and several end in the same way, also behind frame 0.
+    def test_told_to_end_they_leave_a_checkpoint_at_any_frame(self):
+        for ranks in [], ["--ranks", "2"]:
+            folder = f"{self.output()}_{len(ranks)}"
+            started = self.start("-o", folder, "--checkpoint", "1000", "--frames", "1000", *ranks)
+            self.wait_for_frame(folder, 0)
+            started.send_signal(signal.SIGUSR1)
+            text, _ = started.communicate(timeout=120)
+            self.assertEqual(started.returncode, 130, text)
+            rows = len(self.rows(folder))
+            self.check_success(self.run_program("-o", folder, "--resume", "--frames", str(rows)))
+            self.assertEqual(len(self.rows(folder)), rows + 1)
+
+    def test_series_go_on(self):
+        files = ["--set", "output.vtu=true", "--set", "output.vti=true"]
+        whole, parts = self.output() + "_whole", self.output() + "_parts"
+        self.check_success(self.run_program("-o", whole, *files))
+        self.check_success(self.run_program("-o", parts, *files, "--checkpoint", "2", "--frames", "3"))
+        # Entries behind the checkpoint are there, and none is double.
+        self.check_success(self.run_program("-o", parts, *files, "--resume", "--frames", "4"))
+        self.check_success(self.run_program("-o", parts, *files, "--resume", "--ranks", "2"))
+        for name in "particles.pvd", "grid.pvd", "grid_0006.vti", "particles_0006.vtu":
+            self.assertEqual(pathlib.Path(parts, name).read_bytes(), pathlib.Path(whole, name).read_bytes(), name)
+        self.assertEqual([row["frame"] for row in self.rows(parts)], [str(i) for i in range(FRAMES + 1)])
+
     def ranks_of(self, job):
         # The ranks are children of mpiexec, which is the program's.
         found = []

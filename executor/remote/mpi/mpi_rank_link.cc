@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <thread>
 #include <utility>
 
 #include "core/check.h"
+#include "core/error.h"
 #include "executor/remote/mpi/mpi_session.h"
 
 namespace coppice::executor::remote {
@@ -27,25 +29,32 @@ void for_parts(Byte* data, size_t bytes, F each) {
 }  // namespace
 
 template <class F>
-void MpiRankLink::Requests::add(F start) {
+void MpiRankLink::Requests::add(F start, int bytes) {
   all_.push_back(MPI_REQUEST_NULL);
+  bytes_.push_back(bytes);
   check_mpi(start(&all_.back()), kFailed);
 }
 
 void MpiRankLink::Requests::wait() {
   // Where ranks share cores, one that waits and keeps its core keeps others from what it waits for.
   constexpr int kPolls = 200, kYields = 2000;
+  std::vector<MPI_Status> statuses(all_.size());
   for (int polls = 0;; ++polls) {
     int is_done = 0;
-    check_mpi(MPI_Testall(static_cast<int>(all_.size()), all_.data(), &is_done, MPI_STATUSES_IGNORE),
-              kFailed);
+    check_mpi(MPI_Testall(static_cast<int>(all_.size()), all_.data(), &is_done, statuses.data()), kFailed);
     if (is_done != 0) break;
     if (polls > kPolls + kYields)
       std::this_thread::sleep_for(std::chrono::microseconds(20));
     else if (polls > kPolls)
       std::this_thread::yield();
   }
-  all_.clear();
+  for (size_t i = 0; i < all_.size(); ++i) {
+    int bytes = 0;
+    if (bytes_[i] >= 0) MPI_Get_count(&statuses[i], MPI_BYTE, &bytes);
+    if (bytes_[i] >= 0 && bytes != bytes_[i])
+      throw Error(ErrorCode::kInternal, "ranks are out of step: all give the same calls in the same order");
+  }
+  all_.clear(), bytes_.clear();
 }
 
 MpiRankLink::MpiRankLink(MPI_Comm user) {
@@ -90,28 +99,41 @@ std::vector<RankLink::Bytes> MpiRankLink::wait_exchange_known(std::vector<Bytes>
 
 std::vector<RankLink::Bytes> MpiRankLink::wait_parts(std::vector<Bytes> parts,
                                                      std::span<const uint64_t> sizes, Requests& requests) {
+  // MPI may still write to what is under way when a wait has failed: it is never freed then.
+  struct Room {
+    std::vector<Bytes> parts, come;
+  };
+  auto room = std::make_unique<Room>();
+  room->parts = std::move(parts);
   const auto n = static_cast<size_t>(n_ranks_);
-  std::vector<Bytes> come(n);
-  for (size_t r = 0; r < n; ++r) {
-    if (static_cast<int>(r) == rank_) continue;
-    come[r].resize(sizes[r]);
-    for_parts(come[r].data(), come[r].size(), [&](std::byte* data, int size) {
-      requests.add([&](MPI_Request* to) {
-        return MPI_Irecv(data, size, MPI_BYTE, static_cast<int>(r), 0, comm_, to);
+  room->come.resize(n);
+  try {
+    for (size_t r = 0; r < n; ++r) {
+      if (static_cast<int>(r) == rank_) continue;
+      room->come[r].resize(sizes[r]);
+      for_parts(room->come[r].data(), room->come[r].size(), [&](std::byte* data, int size) {
+        requests.add(
+            [&](MPI_Request* to) {
+              return MPI_Irecv(data, size, MPI_BYTE, static_cast<int>(r), 0, comm_, to);
+            },
+            size);
       });
-    });
-  }
-  for (size_t r = 0; r < n; ++r) {
-    if (static_cast<int>(r) == rank_) continue;
-    for_parts(parts[r].data(), parts[r].size(), [&](const std::byte* data, int size) {
-      requests.add([&](MPI_Request* to) {
-        return MPI_Isend(data, size, MPI_BYTE, static_cast<int>(r), 0, comm_, to);
+    }
+    for (size_t r = 0; r < n; ++r) {
+      if (static_cast<int>(r) == rank_) continue;
+      for_parts(room->parts[r].data(), room->parts[r].size(), [&](const std::byte* data, int size) {
+        requests.add([&](MPI_Request* to) {
+          return MPI_Isend(data, size, MPI_BYTE, static_cast<int>(r), 0, comm_, to);
+        });
       });
-    });
+    }
+    requests.wait();
+  } catch (...) {
+    [[maybe_unused]] const Room* const kept = room.release();
+    throw;
   }
-  requests.wait();
-  come[static_cast<size_t>(rank_)] = std::move(parts[static_cast<size_t>(rank_)]);
-  return come;
+  room->come[static_cast<size_t>(rank_)] = std::move(room->parts[static_cast<size_t>(rank_)]);
+  return std::move(room->come);
 }
 
 }  // namespace coppice::executor::remote

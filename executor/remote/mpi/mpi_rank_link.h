@@ -32,12 +32,15 @@ class MpiRankLink final : public RankLink {
   // Messages that are under way.
   class Requests {
    public:
+    // `bytes`: what is to come, of a receive.
     template <class F>
-    void add(F start);
+    void add(F start, int bytes = -1);
+    // Errors: kInternal, where less has come.
     void wait();
 
    private:
     std::vector<MPI_Request> all_;
+    std::vector<int> bytes_;
   };
   // Sends parts, and receives as many bytes from each rank as said.
   std::vector<Bytes> wait_parts(std::vector<Bytes> parts, std::span<const uint64_t> sizes,
