@@ -63,7 +63,9 @@ class Line {
   size_t size_ = 0;
 };
 
-extern "C" void on_stop_signal(int) {
+extern "C" void on_stop_signal(int signal) {
+  // Who says that the time is over may say so again and again, until it is heard.
+  if (signal == SIGUSR1 && is_requested.load(std::memory_order_relaxed)) return;
   const int saved_errno = errno;
   const char* const what = unit.load(std::memory_order_acquire);
   const bool ends_now = what == nullptr || is_requested.exchange(true, std::memory_order_relaxed);

@@ -33,9 +33,10 @@ class StopSignals {
   // It is set by the first signal behind let_finish(). To be polled between two pieces of work.
   const std::atomic<bool>& requested() const;
 
-  // From now on the first signal sets requested() and says on standard error what is finished: `what`,
-  // which is never freed, and `number` unless it is negative; where `what` is empty, that the program
-  // ends. The second one ends the program. May be called on any thread; without an object nothing.
+  // From now on the first signal sets requested() and says on standard error what is finished: `what`, which
+  // is never freed, and `number` unless it is negative; where `what` is empty, that the program ends. The
+  // second one ends the program, unless it is SIGUSR1. May be called on any thread; without an object
+  // nothing.
   static void let_finish(const char* what, int64_t number = -1);
 
  private:

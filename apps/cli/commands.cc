@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -600,6 +601,13 @@ void print_error(std::ostream& err, const std::string& message) {
   err << "coppice: " << which << "error: " << printable(message) << "\n";
 }
 
+// The launcher ends all ranks when one of them ends, and the first one is still to speak. Returns where it
+// does not.
+void wait_to_be_ended() {
+  set_log_level(LogLevel::kError);
+  std::this_thread::sleep_for(std::chrono::seconds(20));
+}
+
 int exit_code_of(ErrorCode code) {
   if (code == ErrorCode::kUsage) return kExitUsage;
   return code == ErrorCode::kCancelled ? kExitInterrupted : kExitFailure;
@@ -650,7 +658,8 @@ int run_cli(int argc, const char* const* argv, std::ostream& out, std::ostream& 
     // The first rank says what is wrong with a scene, for all that read the same file.
     const bool is_said =
         error.code() == ErrorCode::kUsage && launched_rank().value_or(0) > 0 && are_ranks_here();
-    if (!is_said) print_error(err, error.what());
+    if (is_said) wait_to_be_ended();
+    print_error(err, error.what());
     return exit_code_of(error.code());
   } catch (const std::bad_alloc&) {
     print_error(err, "out of memory");

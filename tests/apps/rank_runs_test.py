@@ -150,6 +150,21 @@ class RankRuns(unittest.TestCase):
         self.check_success(self.run_program("-o", folder, "--resume", "--frames", str(last + 1)))
         self.assertEqual(len(self.rows(folder)), last + 2)
 
+    # A signal that comes while the launcher starts its ranks is heard all the same.
+    def test_interrupted_at_once_they_end(self):
+        chance = random.Random(3)
+        for turn in range(8):
+            folder = f"{self.output()}_{turn}"
+            started = self.start("-o", folder, "--checkpoint", "5", "--frames", "1000", "--ranks", "2")
+            time.sleep(chance.uniform(0.01, 0.5))
+            started.send_signal(signal.SIGINT)
+            text, _ = started.communicate(timeout=60)
+            # Before the program's first line the system ends it.
+            self.assertIn(started.returncode, (130, -signal.SIGINT), text)
+            self.assertNotIn("Forwarding", text)
+            if os.path.exists(os.path.join(folder, "stats.csv")):
+                self.check_success(self.run_program("-o", folder, "--resume", "--frames", str(len(self.rows(folder)))))
+
     # Batch systems send SIGUSR1; one process and several end in the same way, also behind frame 0.
     def test_told_to_end_they_leave_a_checkpoint_at_any_frame(self):
         for ranks in [], ["--ranks", "2"]:
@@ -220,14 +235,15 @@ class RankRuns(unittest.TestCase):
     def check_refused(self, done, line):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn(line, done.stderr)
-        self.assertEqual(done.stderr.count("error:"), 1, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_bad_input_is_one_line(self):
         bad = os.path.join(self.folder.name, "bad.toml")
         pathlib.Path(bad).write_text(SCENE.replace("resolution", "resolutoin"))
-        done = subprocess.run([COPPICE, "run", bad, "--ranks", "3"], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=120)
-        self.check_refused(done, "resolutoin")
+        for _ in range(5):
+            done = subprocess.run([COPPICE, "run", bad, "--ranks", "4"], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=120)
+            self.check_refused(done, "resolutoin")
         self.check_refused(self.run_program("-o", self.reference, "--ranks", "2"), "--overwrite replaces them")
         self.check_refused(self.run_program("-o", self.reference, "--resume"), "there is no checkpoint")
         self.check_refused(self.run_program("--resume", "--overwrite"), "--overwrite excludes --resume")
