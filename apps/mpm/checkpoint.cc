@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "apps/mpm/collect.h"
 #include "apps/mpm/launched.h"
 #include "apps/mpm/solver_state.h"
 #include "core/error.h"
@@ -38,28 +39,6 @@ std::vector<uint64_t> wait_own_blocks(SolverState<D>& state, uint64_t n_blocks) 
                                  buffer->template as<uint64_t>()));
   state.device->wait_copy(places.data(), buffer->data(), bytes);
   return places;
-}
-
-// Appends what other ranks have to the first rank's values, by rank; rows of n values each are joined row by
-// row.
-template <class T>
-void wait_join(const std::optional<Cluster>& cluster, std::vector<T>& values, size_t n_rows = 1) {
-  if (!cluster) return;
-  std::vector<RankLink::Bytes> parts(static_cast<size_t>(cluster->n_ranks()));
-  const auto own = std::as_bytes(std::span(values));
-  parts.front().assign(own.begin(), own.end());
-  const std::vector<RankLink::Bytes> come = cluster->wait_exchange(std::move(parts));
-  size_t bytes = 0;
-  for (const RankLink::Bytes& part : come) bytes += part.size();
-  values.resize(bytes / sizeof(T));
-  auto* to = reinterpret_cast<std::byte*>(values.data());
-  for (size_t row = 0; row < n_rows; ++row) {
-    for (const RankLink::Bytes& part : come) {
-      const size_t row_bytes = part.size() / n_rows;
-      if (row_bytes > 0) std::memcpy(to, part.data() + row * row_bytes, row_bytes);
-      to += row_bytes;
-    }
-  }
 }
 
 // Returns the order that sorts keys, equal ones as they come.
@@ -108,9 +87,9 @@ void wait_save(SolverState<D>& state, Checkpoint& to) {
     to.places[i] =
         keys[i] == kNoParticleKey ? kPlaceOfNew | id : to.blocks[keys[i] / state.arguments.n_groups];
   }
-  wait_join(state.cluster, to.blocks);
-  wait_join(state.cluster, to.places);
-  wait_join(state.cluster, to.attributes, A::kCount);
+  wait_collect(state.cluster, to.blocks);
+  wait_collect(state.cluster, to.places);
+  wait_collect(state.cluster, to.attributes, A::kCount);
   std::ranges::sort(to.blocks);
   const std::vector<uint32_t> order = order_of(to.places);
   to.attributes = choose(to.attributes, order.size(), order);

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/mpm/collect.h"
 #include "apps/mpm/emission.h"
 #include "apps/mpm/solver_types.h"
 #include "core/check.h"
@@ -166,9 +167,7 @@ void ParticleStore<D>::wait_for_each_everywhere(std::span<const int> attributes,
   RankLink::Bytes own(attributes.size() * n_ * sizeof(float));
   for (size_t a = 0; a < attributes.size(); ++a)
     device_->wait_copy(own.data() + a * n_ * sizeof(float), attribute(attributes[a]), n_ * sizeof(float));
-  std::vector<RankLink::Bytes> parts(static_cast<size_t>(cluster_->n_ranks()));
-  parts.front() = std::move(own);
-  for (const RankLink::Bytes& come : cluster_->wait_exchange(std::move(parts))) {
+  for (const RankLink::Bytes& come : wait_collect(*cluster_, std::move(own))) {
     const uint64_t n = come.size() / sizeof(float) / attributes.size();
     COPPICE_CHECK(come.size() == n * attributes.size() * sizeof(float), "{} bytes", come.size());
     std::vector<float> values(n * attributes.size());

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <numeric>
 #include <span>
 #include <utility>
 
+#include "apps/mpm/collect.h"
 #include "apps/mpm/launched.h"
 #include "core/error.h"
 #include "mpm.kernels.h"
@@ -172,27 +172,10 @@ ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
 }
 
 template <int D>
-template <class T>
-std::vector<T> Readback<D>::wait_join(std::vector<T> values) const {
-  if (!state_.cluster) return values;
-  std::vector<RankLink::Bytes> parts(static_cast<size_t>(state_.cluster->n_ranks()));
-  const auto own = std::as_bytes(std::span(values));
-  parts.front().assign(own.begin(), own.end());
-  values.clear();
-  for (const RankLink::Bytes& come : state_.cluster->wait_exchange(std::move(parts))) {
-    const size_t before = values.size();
-    values.resize(before + come.size() / sizeof(T));
-    if (!come.empty()) std::memcpy(static_cast<void*>(values.data() + before), come.data(), come.size());
-  }
-  return values;
-}
-
-template <int D>
 DensityBlocks Readback<D>::wait_join_blocks(DensityBlocks d, const GridParts& parts) const {
-  if (!state_.cluster) return d;
-  d.origins = wait_join(std::move(d.origins));
-  d.values = wait_join(std::move(d.values));
-  if (parts.velocity) d.velocity = wait_join(std::move(d.velocity));
+  wait_collect(state_.cluster, d.origins);
+  wait_collect(state_.cluster, d.values);
+  if (parts.velocity) wait_collect(state_.cluster, d.velocity);
   return d;
 }
 
@@ -244,7 +227,7 @@ void Readback<D>::wait_pack(PointValue value, std::vector<render::PackedPoint>& 
                                     small<3>(state_.origin()), packed_->as<float>()));
     state_.device->wait_copy(points.data(), packed_->data(), bytes);
   }
-  points = wait_join(std::move(points));
+  wait_collect(state_.cluster, points);
 }
 
 template <int D>

@@ -46,9 +46,6 @@ class Readback {
   double wait_elastic_energy();  // J, of this rank's particles
   // Adds what the other ranks have summed up.
   void wait_add_up(FrameStats& stats) const;
-  // Returns the first rank's and behind them the other ranks' values on the first rank, none on the others.
-  template <class T>
-  std::vector<T> wait_join(std::vector<T> values) const;
   DensityBlocks wait_join_blocks(DensityBlocks blocks, const GridParts& parts) const;
   // Knows the place of each id among those that are there: where particles are gone ids are missing.
   struct PlacesById {

@@ -1,21 +1,15 @@
 // Copies the parts of the curve to the device (see cell_owners.h).
 #include "sparse/ranks/cell_owners.h"
 
-#include "core/error.h"
 #include "gpu/host_access.h"
-#include "sparse/loop.h"
 #include "sparse/ranks/tree_cut.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice {
 
 CellOwners::CellOwners(const Node& node) {
-  const TreeRef shared = over(node).tree;
+  const TreeRef shared = cut_tree_of(node, "CellOwners");
   TreeStorage& tree = *shared;
-  tree.freeze();
-  if (!tree.is_over_ranks())
-    throw Error(ErrorCode::kInvalidArgument, node.path() + ": its tree is not cut over ranks");
-  tree.refuse_above_cut(node.id(), "CellOwners");
   tree.wait_sync_over_ranks();
   const TreeCut& cut = tree.cut();
   host_ends_ = cut.ends();

@@ -14,6 +14,7 @@
 #include "runtime_ranks.kernels.h"
 #include "sparse/active_cells.h"
 #include "sparse/device/space_curve.h"
+#include "sparse/loop.h"
 #include "sparse/ranks/agreed_error.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
@@ -668,6 +669,16 @@ void TreeCut::wait_complete(uint32_t field, const Coord& begin, const std::array
       throw Error(ErrorCode::kInternal, "ranks are out of step: all give the same calls in the same order");
     for (size_t i = 0; r != self_ && i < mine.size(); ++i) mine[i] |= all[r][i];
   }
+}
+
+TreeRef cut_tree_of(const Node& node, const char* what) {
+  TreeRef tree = over(node).tree;
+  tree->freeze();
+  if (!tree->is_over_ranks())
+    throw Error(ErrorCode::kInvalidArgument,
+                fmt::format("{}: the tree of {} is not cut over ranks", what, node.path()));
+  tree->refuse_above_cut(node.id(), what);
+  return tree;
 }
 
 }  // namespace coppice

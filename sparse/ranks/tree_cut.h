@@ -166,4 +166,8 @@ class TreeCut {
   uint64_t version_ = ~uint64_t{0};  // of the topology, when it was seen last
 };
 
+// Returns the tree of a node, whose layout is fixed from now on. Errors: kInvalidArgument, where it is not
+// cut, or the node does not lie below the cut; `what` was to be done.
+TreeRef cut_tree_of(const Node& node, const char* what);
+
 }  // namespace coppice

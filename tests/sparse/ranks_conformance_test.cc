@@ -209,15 +209,6 @@ TEST_P(Ranks, RefuseOnAllRanksAlikeWhatTheyDoNotDo) {
     const Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
     Program program(share(&tree.storage().device()));
     program.launch(start2, range(64), now, 8, 0, 0);
-    const auto refusal = [&](auto f) -> std::string {
-      try {
-        f();
-      } catch (const Error& e) {
-        EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
-        return e.what();
-      }
-      return "it was not refused";
-    };
     EXPECT_THAT(refusal([&] { program.launch(read_anywhere2, over(leaf), now, next); }),
                 HasSubstr("read by coordinate"));
     EXPECT_THAT(refusal([&] { program.launch(store_anywhere2, over(leaf), now); }),

@@ -188,15 +188,6 @@ TEST_P(RankParticles, RefuseOnAllRanksAlikeWhatTheyDoNotDo) {
     const Field<Mixed> mixed = leaf.place<Mixed>("mixed");
     Program program(share(&tree.storage().device()));
     program.launch(start2, range(64), now, 8, 0, 0);
-    const auto refusal = [&](auto f) -> std::string {
-      try {
-        f();
-      } catch (const Error& e) {
-        EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
-        return e.what();
-      }
-      return "it was not refused";
-    };
     EXPECT_THAT(refusal([&] { program.launch(add_mixed2, own_range(4), mixed); }),
                 HasSubstr("numbers of several types"));
     EXPECT_THAT(refusal([&] { program.launch(add_range2, range(4), now); }), HasSubstr("own_range() adds"));

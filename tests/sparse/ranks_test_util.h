@@ -85,6 +85,18 @@ std::vector<std::pair<Coord, T>> wait_all_cells(const std::optional<Cluster>& cl
   return cells;
 }
 
+// Returns what f is refused with.
+template <class F>
+std::string refusal(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
+    return e.what();
+  }
+  return "it was not refused";
+}
+
 inline const auto kRanksParams =
     testing::Values(RanksParam{"cpu", 1}, RanksParam{"cpu", 2}, RanksParam{"cpu", 3}, RanksParam{"cpu", 4},
                     RanksParam{"simt", 3});
