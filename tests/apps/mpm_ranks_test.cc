@@ -95,6 +95,15 @@ constexpr Case kJelly{"jelly",
                       "[time]\nframe_dt_s = 0.04\n[[emitter]]\nshape = \"box\"\ncenter = [0.2, 0.2, 0.2]\n"
                       "half_size = [0.12, 0.12, 0.12]\nvelocity = [3, 0.7, 0.5]\nmaterial = \"jelly\"\n",
                       8};
+// A knot flies through a long box, past all borders between ranks, and a mesh that turns hits it.
+constexpr Case kKnot{
+    "knot",
+    "dim = 3\ngravity = [0, 0, 0]\n[domain]\nmax = [2, 0.5, 0.5]\n[grid]\nresolution = "
+    "64\n[time]\nframe_dt_s = "
+    "0.05\n[[emitter]]\nshape = \"mesh\"\nmesh = \"../meshes/knot.obj\"\nfit = 0.4\ntranslate = [0.3, 0.25, "
+    "0.25]\nvelocity = [4, 0.2, 0]\nmaterial = \"jelly\"\n[[collider]]\nshape = \"mesh\"\nmesh = "
+    "\"../meshes/knot.obj\"\nfit = 0.2\ntranslate = [1.2, 0.1, 0.25]\nangular_velocity_rad_s = [0, 2, 0]\n",
+    8};
 // Four materials meet a sphere that moves, and a box whose sides are told apart.
 constexpr Case kMixed{
     "mixed",
@@ -124,11 +133,16 @@ constexpr Case kWide{"wide",
                      "0.4]\nmaterial = \"water\"\n",
                      6};
 
+// Meshes are named as by the shipped scenes.
+scene::SceneConfig parse(const Case& c) {
+  return scene::parse_scene(c.scene, COPPICE_SOURCE_DIR "/assets/scenes/ranks.toml");
+}
+
 class MpmRanks : public testing::TestWithParam<Case> {};
 
 TEST_P(MpmRanks, HaveTheBitsOfOne) {
   const Case& c = GetParam();
-  const scene::SceneConfig scene = scene::parse_scene(c.scene, "ranks.toml");
+  const scene::SceneConfig scene = parse(c);
   std::vector<Seen> expected;
   const auto program = [&](std::vector<Seen>& seen) {
     return [&](Solver& solver) {
@@ -153,7 +167,7 @@ TEST_P(MpmRanks, HaveTheBitsOfOne) {
 // From any number of ranks to any other; the state itself is the same on all.
 TEST_P(MpmRanks, GoOnFromACheckpointWithTheSameBits) {
   const Case& c = GetParam();
-  const scene::SceneConfig scene = scene::parse_scene(c.scene, "ranks.toml");
+  const scene::SceneConfig scene = parse(c);
   std::optional<Seen> expected;
   std::vector<std::byte> state_of_one;
   const auto bytes_of = [](const Checkpoint& checkpoint) {
@@ -193,9 +207,7 @@ TEST_P(MpmRanks, GoOnFromACheckpointWithTheSameBits) {
 }
 
 TEST(MpmCheckpoint, OtherScenesAreRefused) {
-  const auto make = [](const Case& c) {
-    return Solver::create(Device::cpu(1), scene::parse_scene(c.scene, "s"));
-  };
+  const auto make = [](const Case& c) { return Solver::create(Device::cpu(1), parse(c)); };
   const auto jelly = make(kJelly), mixed = make(kMixed), flow = make(kFlow), wide = make(kWide);
   const auto refusal = [](auto f) -> std::string {
     try {
@@ -219,7 +231,7 @@ TEST(MpmCheckpoint, OtherScenesAreRefused) {
   EXPECT_THAT(refusal([] { decode(std::vector<std::byte>(100)); }), testing::HasSubstr("checkpoint"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Scenes, MpmRanks, testing::Values(kJelly, kMixed, kFlow, kWide),
+INSTANTIATE_TEST_SUITE_P(Scenes, MpmRanks, testing::Values(kJelly, kKnot, kMixed, kFlow, kWide),
                          [](const auto& param) { return param.param.name; });
 
 }  // namespace
