@@ -55,7 +55,7 @@ TEST_F(ProgramEnvironment, InfoIsJsonWithTheKeysThatProgramsRelyOn) {
   EXPECT_EQ(
       python(result.out, "print(' '.join(d))\n"),
       "version build compiler system glibc cpu threads cuda_driver cub egl ffmpeg assets llvm kernel_target "
-      "kernel_target_features devices opengl openvdb_plugin kernel_cache environment\n");
+      "kernel_target_features devices opengl mpi_plugin openvdb_plugin kernel_cache environment\n");
   EXPECT_EQ(python(result.out,
                    "c = d['kernel_cache']\n"
                    "print(sorted(c), c['entries'], c['bytes'], c['max_bytes'])\n"

@@ -82,7 +82,10 @@ COPPICE_KERNEL(step2, Read<int> count, Item i, int* at, int half)
 {
   int sum = 0;
   for (int x = -1; x <= 1; ++x)
-    for (int y = -1; y <= 1; ++y) sum = 3 * sum + count.at(i, {at[2 * i.index] + x, at[2 * i.index + 1] + y});
+    for (int y = -1; y <= 1; ++y) {
+      const int cx = at[2 * i.index] + x, cy = at[2 * i.index + 1] + y;
+      if (cx >= -half && cx < half && cy >= -half && cy < half) sum = 3 * sum + count.at(i, {cx, cy});
+    }
   const int x = at[2 * i.index] + sum % 5 - 2, y = at[2 * i.index + 1] + sum / 5 % 5 - 2;
   at[2 * i.index] = x < -half ? half - 1 : x >= half ? -half : x;
   at[2 * i.index + 1] = y < -half ? half - 1 : y >= half ? -half : y;
