@@ -2,7 +2,7 @@
 // the tree, as particles, which go where their cells go.
 //
 //     const CellOwners owners(leaf);                              // all ranks together
-//     program.launch(find_owner, own_range(n), owners.map(), particles, ranks);   // map.owner(cell) in kernels
+//     program.launch(find_owner, own_range(n), owners.map(), particles, ranks);  // map.owner(cell) in kernels
 #pragma once
 #include <vector>
 

@@ -53,8 +53,7 @@ void check_sum(const LaunchRequest& r, const LaunchUse& use, F refuse) {
   if (r.loop.tree && use.radius == LaunchUse::kAnywhere)
     refuse(
         "it is added to by coordinate, which may be anywhere; an Accumulate<T, Box<n>> adds around a cell, "
-        "and "
-        "own_range() to cells that are here");
+        "and own_range() to cells that are here");
   if (r.loop.tree && r.loop.tree.get() != tree_of(use))
     refuse("the loop is over another tree, whose parts are others");
   const TreeCut& cut = tree_of(use)->cut();
@@ -104,7 +103,7 @@ void check_use(const LaunchRequest& r, const LaunchUse& use) {
   if (use.does(effect::kReads) && !r.loop.tree && !r.loop.is_own)
     refuse("a loop over a range reads it, whose cells are not all here; loop over the node, or own_range()");
   const bool changes = use.does(effect::kStores | effect::kAdds | effect::kChanges);
-  if (r.loop.is_own && !is_sum(use) && use.does(effect::kStores | effect::kAdds | effect::kChanges))
+  if (r.loop.is_own && !is_sum(use) && changes)
     refuse("a loop over a rank's own items stores to cells, which may be another rank's");
   if (use.does(effect::kReads) && use.radius > tree->cut().most_reach(use.node))
     refuse(fmt::format("it is read {} cells away, and others' cells are here as far as {}", use.radius,

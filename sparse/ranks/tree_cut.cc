@@ -186,64 +186,6 @@ struct TreeCut::ListAccess {
   CoppiceBlockValues values;
 };
 
-RankLink::Bytes TreeCut::wait_pack(TreeStorage& tree, uint32_t field, const Blocks& blocks) const {
-  RankLink::Bytes packed(blocks.size() * block_bytes(field));
-  if (packed.empty()) return packed;
-  const uint32_t node = layout_.field(field).node;
-  const std::vector<int32_t> cells = first_cells(layout_, node_, node, blocks);
-  const IntrusivePtr<Buffer> at = wait_upload(tree.device(), cells.data(), cells.size() * sizeof(int32_t)),
-                             out = tree.device().reserve(packed.size(), packed.size());
-  wait_in_order(tree.stream(), "sparse.pack_blocks", [&](InStream& s) {
-    const CoppiceBlockValues from = values_in(tree, field, block_cells(node));
-    run_now(s, tree.programs().in_order(s), pack_values, blocks.size() * from.parts, from, at->as<int32_t>(),
-            out->as<unsigned char>());
-    s.wait_copy(packed.data(), out->data(), packed.size());
-  });
-  return packed;
-}
-
-void TreeCut::wait_unpack(TreeStorage& tree, uint32_t field, const Blocks& blocks,
-                          RankLink::Bytes packed) const {
-  if (packed.size() != blocks.size() * block_bytes(field))
-    throw Error(ErrorCode::kInternal,
-                fmt::format("tree '{}': {} bytes came for {} blocks of {}", layout_.options().name,
-                            packed.size(), blocks.size(), layout_.field_name(field)));
-  if (packed.empty()) return;
-  const uint32_t node = layout_.field(field).node;
-  const std::vector<int32_t> cells = first_cells(layout_, node_, node, blocks);
-  const IntrusivePtr<Buffer> at = wait_upload(tree.device(), cells.data(), cells.size() * sizeof(int32_t)),
-                             in = wait_upload(tree.device(), packed.data(), packed.size());
-  wait_in_order(tree.stream(), "sparse.unpack_blocks", [&](InStream& s) {
-    const CoppiceBlockValues to = values_in(tree, field, block_cells(node));
-    run_now(s, tree.programs().in_order(s), unpack_values, blocks.size() * to.parts, to, at->as<int32_t>(),
-            in->as<const unsigned char>());
-  });
-}
-
-void TreeCut::wait_exchange_values(TreeStorage& tree, uint32_t field, const std::vector<Blocks>& to,
-                                   const std::vector<Blocks>& from) {
-  Blocks all;
-  for (const Blocks& blocks : to) all.insert(all.end(), blocks.begin(), blocks.end());
-  RankLink::Bytes packed;
-  do_own([&] { packed = wait_pack(tree, field, all); });
-  packed.resize(all.size() * block_bytes(field));
-  Parts parts(n_ranks_);
-  auto at = packed.cbegin();
-  for (size_t r = 0; r < n_ranks_; ++r) {
-    const auto end = at + static_cast<std::ptrdiff_t>(to[r].size() * block_bytes(field));
-    parts[r].assign(at, end);
-    at = end;
-  }
-  const Parts come = cluster_.wait_exchange(std::move(parts));
-  RankLink::Bytes together;
-  all.clear();
-  for (size_t r = 0; r < n_ranks_; ++r) {
-    together.insert(together.end(), come[r].begin(), come[r].end());
-    all.insert(all.end(), from[r].begin(), from[r].end());
-  }
-  do_own([&] { wait_unpack(tree, field, all, std::move(together)); });
-}
-
 // ---- topology
 
 TreeCut::Blocks TreeCut::wait_active_blocks(TreeStorage& tree) const {
@@ -453,8 +395,9 @@ void TreeCut::wait_move(TreeStorage& tree, Blocks& here, const std::vector<uint6
     for (const Block& b : blocks)
       if (!std::ranges::binary_search(here, b)) come.push_back(b);
   do_own([&] { wait_activate(tree, come); });
+  Lists given{to, {}}, taken{from, {}};
   for (uint32_t field = 0; field < layout_.fields().size(); ++field)
-    wait_exchange_values(tree, field, to, from);
+    do_own([&] { wait_bring_values(tree, {field}, given, taken); });
   here.insert(here.end(), come.begin(), come.end());
   std::ranges::sort(here);
 }
@@ -504,12 +447,17 @@ void TreeCut::wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields) {
   for (const uint32_t field : fields)
     if (is_stale_[field]) stale.push_back(field);
   if (stale.empty()) return;
-  const RankLink::Bytes come = wait_exchange_lists(tree, stale, own_, mirror_);
-  wait_in_lists(tree, "sparse.unpack_mirrors", stale, mirror_, come, [&](const ListAccess& a, std::byte* at) {
+  wait_bring_values(tree, stale, own_, mirror_);
+  for (const uint32_t field : stale) is_stale_[field] = false;
+}
+
+void TreeCut::wait_bring_values(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& from,
+                                Lists& to) {
+  const RankLink::Bytes come = wait_exchange_lists(tree, fields, from, to);
+  wait_in_lists(tree, "sparse.unpack_values", fields, to, come, [&](const ListAccess& a, std::byte* at) {
     run_now(a.stream, a.program, unpack_values, a.n * a.values.parts, a.values, a.cells,
             reinterpret_cast<const unsigned char*>(at));
   });
-  for (const uint32_t field : stale) is_stale_[field] = false;
 }
 
 void TreeCut::wait_clear_mirrors(TreeStorage& tree, std::span<const Sum> sums) {

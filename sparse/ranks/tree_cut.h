@@ -120,9 +120,6 @@ class TreeCut {
   void wait_cut(TreeStorage& tree, Blocks& here, std::vector<uint64_t> ends);
   void wait_move(TreeStorage& tree, Blocks& here, const std::vector<uint64_t>& ends_before);
   void wait_mirror(TreeStorage& tree, const Blocks& here);
-  // A field's values of blocks, block after block.
-  RankLink::Bytes wait_pack(TreeStorage& tree, uint32_t field, const Blocks& blocks) const;
-  void wait_unpack(TreeStorage& tree, uint32_t field, const Blocks& blocks, RankLink::Bytes packed) const;
   uint32_t block_cells(uint32_t node) const;
   uint64_t block_bytes(uint32_t field) const;
   // Blocks by rank, and by node the coordinates of their first cells in device memory, once they were asked
@@ -145,9 +142,8 @@ class TreeCut {
   static std::vector<uint32_t> fields_of(std::span<const Sum> sums);
   std::byte* room_for(Device& device, uint64_t bytes);
   void upload_cells(Device& device, uint32_t node, Lists& lists) const;
-  // Sends a field's values of the blocks in `to` to their ranks, and puts what comes into those in `from`.
-  void wait_exchange_values(TreeStorage& tree, uint32_t field, const std::vector<Blocks>& to,
-                            const std::vector<Blocks>& from);
+  // Sends values of the blocks in `from` to their ranks, and puts what comes into those in `to`.
+  void wait_bring_values(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& from, Lists& to);
 
   const TreeLayout& layout_;
   const Cluster cluster_;
