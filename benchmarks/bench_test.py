@@ -47,6 +47,7 @@ VIEWER_ROWS = ["viewer/" + name for name in (
 REMOTE_ROWS = ["remote/" + way + name for way in ("", "driven_") for name in (
     "remote_to_here", "rpc_async", "share", "calls", "bytes_1MB")]
 REMOTE_ROWS += ["remote/tcp_" + name for name in ("remote_to_here", "rpc_async", "driven_remote_to_here", "driven_rpc_async")]
+REMOTE_ROWS += [f"remote/mpm_{scaling}_{ranks}" for ranks in (2, 4) for scaling in ("strong", "weak")]
 
 
 def run(*words, **more):
