@@ -11,7 +11,7 @@
 //      16       8   count              u64*, entries of the loop's list, read on the device; null: item_count
 //      24       8   elements           loop list (LoopElement*), null for a range loop
 //      32       8   neighbours         u32[count][3^D] cell numbers around each element, or null
-//      40       8   loop begin         i64, first item of a range loop
+//      40       8   loop begin         i64, first item of a range loop; of a part of a loop's list, the entries before it
 //      48       8   item_count         number of loop items where the host knows it; pieces do not count
 //      56       8   number             of this launch among the stream's, for random numbers; the runtime's own do not count.
 //                                      With kRecorded: from DeviceContext::replayed_from on; in a recording

@@ -57,7 +57,7 @@ void DirectOrder::run(const Launch& launch, LaunchBlock& block) {
   block.context = &context_;
   if (launch.skip_on_status && backend_.has_status(context_)) return;
   if (!launch.skip_on_status) return run_to_its_end(launch, block);  // the runtime's own are part of others
-  block.number = launches_++;
+  block.number = next_number(launch);
   has_old_status_ = false;
   const LaunchProfile::Timer timer(profile_, launch.name);
   run_to_its_end(launch, block);
@@ -82,7 +82,7 @@ std::unique_ptr<LaunchEnd> DirectOrder::begin(const Launch& launch, LaunchBlock&
     return nullptr;
   }
   const LaunchProfile::Timer timer(profile_, launch.name);
-  const uint64_t number = block.number = launches_++;
+  const uint64_t number = block.number = next_number(launch);
   const uint64_t id = launch_id(block);
   block.context = &context_;
   block.number -= replayed_from_;
@@ -92,7 +92,7 @@ std::unique_ptr<LaunchEnd> DirectOrder::begin(const Launch& launch, LaunchBlock&
     prepare(*this, launch, block);
   } catch (...) {
     if (is_behind_unsettled || !backend_.has_status(context_)) throw;
-    launches_ = number;  // it was to be skipped
+    launches_ = number + launch.goes_on;  // it was to be skipped
     has_old_status_ = true;
     return nullptr;
   }
@@ -123,10 +123,10 @@ bool DirectOrder::settle(const Launch& launch, const LaunchEnd& end) {
   const bool is_own = end.status != 0 && status_launch(end.status) == (end.number & 0xffffff);
   if (launch.tell_changes) note_change(launch, is_own);
   if (end.is_settled()) return true;
-  launches_ = end.number;
+  launches_ = end.number + launch.goes_on;
   has_old_status_ = true;
   if (end.failed) {
-    ++launches_;
+    launches_ = end.number + 1;
     forget_status();
     give_up_on(*this, launch);
     throw *end.failed;

@@ -57,6 +57,7 @@ class DirectOrder final : public InStream {
   bool has_old_status_ = false;  // was left by a launch that is settled, when this was last looked at
   // Says for launches that tell_changes(), by their uses, how many of them are still to be waited for, and
   // how many these were at first.
+  uint64_t next_number(const Launch& launch) { return launch.goes_on ? launches_ - 1 : launches_++; }
   struct Waits {
     uint32_t left = 0, all = 0;
   };

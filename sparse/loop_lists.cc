@@ -255,16 +255,22 @@ void LoopLists::make_list(InStream& s, uint32_t node, LoopList& list) {
 
 void LoopLists::keep_own(InStream& s, uint32_t node, LoopList& list) {
   const uint64_t n = list.items;
+  list.items = list.interior = 0;
   if (n == 0) return;
+  const auto& domain = layout_.node_layout(own_->node).domain;
+  const CoppiceOwnPart own{own_->begin, own_->end, {domain[0], domain[1], domain[2]}};
   scratch_.reserve<uint32_t>(s, scratch_.flags, n + 1);
+  scratch_.reserve<LoopElement>(s, scratch_.elements, n);
   uint32_t* const flags = scratch_.flags->as<uint32_t>();
-  run_now(s, program_, flag_own, n, CoppiceOwnPart{own_->begin, own_->end}, memory_.device_layout(node),
-          list.elements->as<LoopElement>(), flags);
-  primitives::exclusive_scan(s, flags, flags, n + 1, nullptr);
-  list.items = wait_read(s, flags + n);
-  scratch_.reserve<LoopElement>(s, scratch_.elements, list.items);
-  run_now(s, program_, ::keep_own, n, flags, list.elements->as<LoopElement>(),
-          scratch_.elements->as<LoopElement>());
+  for (const bool interior : {true, false}) {
+    run_now(s, program_, flag_own, n, own, interior, memory_.device_layout(node),
+            list.elements->as<LoopElement>(), flags);
+    primitives::exclusive_scan(s, flags, flags, n + 1, nullptr);
+    run_now(s, program_, ::keep_own, n, flags, list.elements->as<LoopElement>(),
+            scratch_.elements->as<LoopElement>() + list.items);
+    list.items += wait_read(s, flags + n);
+    if (interior) list.interior = list.items;
+  }
   std::swap(list.elements, scratch_.elements);
 }
 

@@ -19,7 +19,8 @@ class Program;
 struct Items;  // runtime_launch.h
 
 // Says which part of the curve through a tree's blocks is this rank's own: lists of nodes right below `node`,
-// whose cells are the blocks, have no others (sparse/ranks/tree_cut.h).
+// whose cells are the blocks, have no others (sparse/ranks/tree_cut.h). In front they have what lies in interior
+// blocks, which have none of others beside them, in the order of the coordinates, and then the rest in that order.
 struct OwnPart {
   uint32_t node = 0;
   uint64_t begin = 0, end = 0;
@@ -30,8 +31,8 @@ struct OwnPart {
 struct LoopList {
   uint32_t number = 0;                        // of its ListState: the node
   IntrusivePtr<Buffer> elements, neighbours;  // LoopElement[n], u32[n][3^D]
-  uint64_t items = 0;
-  uint64_t version = ~uint64_t{0};  // of a dynamic node: the lists' version
+  uint64_t items = 0, interior = 0;           // the latter of a rank's own part: those in front
+  uint64_t version = ~uint64_t{0};            // of a dynamic node: the lists' version
   uint64_t neighbour_version = ~uint64_t{0};
 };
 

@@ -147,16 +147,10 @@ AsyncValueRef<Chain> Program::give(const LaunchRequest& r) {
   }
   refuse_temporaries(r);
   Launch launch = prepare(r);
-  if (over_ranks) {
-    wait_before_launch(r, *launch.uses);
-    note_launch(*launch.uses);
-  }
+  if (over_ranks) check_over_ranks(r, *launch.uses);
   note_temporary_fields(*launch.uses, launch.name);
-  if (!over_ranks) return device().default_stream().launch(std::move(launch));
-  const auto uses = launch.uses;
-  AsyncValueRef<Chain> done = device().default_stream().launch(std::move(launch));
-  wait_after_launch(r, *uses);
-  return done;
+  if (over_ranks) return give_over_ranks(r, std::move(launch), device().default_stream());
+  return device().default_stream().launch(std::move(launch));
 }
 
 BoundLaunch Program::bind_request(const LaunchRequest& given) {

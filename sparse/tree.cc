@@ -10,6 +10,7 @@
 #include "gpu/buffer_ranges.h"
 #include "single_cells.kernels.h"
 #include "sparse/bulk_activation.h"
+#include "sparse/deactivation.h"
 #include "sparse/launch_errors.h"
 #include "sparse/memory_report.h"
 #include "sparse/read_back.h"
@@ -139,6 +140,17 @@ std::vector<std::array<int32_t, 3>> Node::checked(std::initializer_list<detail::
   }
   return all;
 }
+Launch make_deactivation(const TreeRef& tree, uint32_t node,
+                         const std::vector<std::array<int32_t, 3>>& coords) {
+  auto flat = wait_device_copy(tree->device(), flatten(coords, tree->layout().dims()));
+  Launch launch = tree->programs().with_host([&](Program& program) {
+    return program.make_launch(deactivate_coords, range(static_cast<int64_t>(coords.size())),
+                               detail::node_of(tree, node).topology(), flat->as<int32_t>());
+  });
+  launch.keep_alive.emplace_back(flat);
+  return launch;
+}
+
 AsyncValueRef<Chain> Node::activate(std::vector<std::array<int32_t, 3>> coords) const {
   tree_->freeze();
   check_surplus(tree_->layout(), coords, "activation of " + path());
@@ -173,13 +185,7 @@ AsyncValueRef<Chain> Node::deactivate(std::vector<std::array<int32_t, 3>> coords
     return tree_->stream().enqueue("sparse.deactivate",
                                    [why](InStream&) { throw Error(ErrorCode::kOutOfRange, why); });
   }
-  auto flat = wait_device_copy(tree_->device(), flatten(coords, tree_->layout().dims()));
-  Launch launch = tree_->programs().with_host([&](Program& program) {
-    return program.make_launch(deactivate_coords, range(static_cast<int64_t>(coords.size())), topology(),
-                               flat->as<int32_t>());
-  });
-  launch.keep_alive.emplace_back(flat);
-  return tree_->stream().launch(std::move(launch));
+  return tree_->stream().launch(make_deactivation(tree_, id_, coords));
 }
 AsyncValueRef<Chain> Node::deactivate_all() const {
   tree_->freeze();

@@ -174,7 +174,7 @@ COPPICE_INLINE LoopItem block_of(const LaunchBlock* block, uint64_t i) {
       e.container,
       block->neighbours == nullptr ? nullptr : block->neighbours + neighbour_stride(coppice_loop.node) * i,
       {e.origin[0], e.origin[1], e.origin[2]},
-      i,
+      static_cast<uint64_t>(block->loop_begin) + i,
       e.cell};
 }
 

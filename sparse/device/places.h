@@ -61,7 +61,7 @@ struct Block {
   unsigned char* container;
   const uint32_t* neighbours;  // cell numbers of the 3^D surrounding containers, or null
   int32_t origin[device::kMaxDims];
-  uint64_t number;  // position in the coordinate-ordered list
+  uint64_t number;  // position in the coordinate-ordered list; over ranks in that of a rank's own
   uint32_t cell;    // the parent pointer node's cell that holds it
 
   // Returns the coordinate of its first cell, on one of the D axes.

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "gpu/in_stream.h"
 #include "gpu/launch_uses.h"
+#include "sparse/device/layout.h"
 #include "sparse/ranks/tree_cut.h"
 #include "sparse/tree_storage.h"
 
@@ -128,28 +131,15 @@ bool is_over_ranks(const LaunchRequest& r) {
   return false;
 }
 
-void wait_before_launch(const LaunchRequest& r, const LaunchUses& uses) {
+void check_over_ranks(const LaunchRequest& r, const LaunchUses& uses) {
   check_loop(r);
   for (const LaunchUse& use : uses.all) check_use(r, use);
   for (TreeStorage* const tree : cut_trees(r)) sums_in(r, uses, tree);
-  for (TreeStorage* const tree : cut_trees(r)) {
-    tree->cut().wait_sync(*tree);
-    std::vector<uint32_t> fields;
-    for (const LaunchUse& use : uses.all)
-      if (use.tree == tree && use.kind == LaunchUse::Kind::kField && use.does(effect::kReads) &&
-          use.radius != 0 && std::ranges::find(fields, use.field) == fields.end())
-        fields.push_back(use.field);
-    tree->cut().wait_fresh(*tree, fields);
-    if (const auto sums = sums_in(r, uses, tree); !sums.empty())
-      tree->cut().wait_agreed([&] { tree->cut().wait_clear_mirrors(*tree, sums); });
-  }
 }
 
-void wait_after_launch(const LaunchRequest& r, const LaunchUses& uses) {
-  for (TreeStorage* const tree : cut_trees(r))
-    if (const auto sums = sums_in(r, uses, tree); !sums.empty()) tree->cut().wait_sum_home(*tree, sums);
-}
+namespace {
 
+// Notes what the launch leaves to be brought up to date.
 void note_launch(const LaunchUses& uses) {
   for (const LaunchUse& use : uses.all) {
     TreeStorage* const tree = tree_of(use);
@@ -158,6 +148,91 @@ void note_launch(const LaunchUses& uses) {
     if (use.kind == LaunchUse::Kind::kField && use.does(effect::kStores | effect::kChanges | effect::kAdds))
       tree->cut().note_stores(use.field);
   }
+}
+
+// Returns the fields of a tree whose uses are such, each once.
+template <class F>
+std::vector<uint32_t> fields_where(const LaunchUses& uses, const TreeStorage* tree, F is_such) {
+  std::vector<uint32_t> fields;
+  for (const LaunchUse& use : uses.all)
+    if (use.tree == tree && use.kind == LaunchUse::Kind::kField && is_such(use) &&
+        std::ranges::find(fields, use.field) == fields.end())
+      fields.push_back(use.field);
+  return fields;
+}
+
+std::vector<uint32_t> read_around(const LaunchUses& uses, const TreeStorage* tree) {
+  return fields_where(uses, tree,
+                      [](const LaunchUse& use) { return use.does(effect::kReads) && use.radius != 0; });
+}
+
+// Returns the fields that the launch stores to and that are worth to be packed ahead. What it adds to is whole
+// only when sums have come home.
+std::vector<uint32_t> stored_ahead(const LaunchUses& uses, TreeStorage* tree) {
+  std::vector<uint32_t> fields = fields_where(uses, tree, [&](const LaunchUse& use) {
+    return use.does(effect::kStores | effect::kChanges) && tree->cut().is_wanted(use.field);
+  });
+  for (const LaunchUse& use : uses.all)
+    if (use.tree == tree && use.does(effect::kAdds)) std::erase(fields, use.field);
+  return fields;
+}
+
+enum class Part : uint8_t { kInterior, kBorder };
+
+// Returns the launch for the blocks of one part of its loop's list (OwnPart).
+Launch part_of(const Launch& whole, const detail::LaunchRequest& r, Part part, bool goes_on) {
+  Launch launch = whole;
+  launch.goes_on = goes_on;
+  launch.before_loop = [tree = r.loop.tree, node = r.loop.node, part, make_list = whole.before_loop](
+                           InStream& s, LaunchBlock& block) {
+    make_list(s, block);
+    const LoopList& list = *tree->lists().all()[node];
+    const bool is_interior = part == Part::kInterior;
+    const uint64_t first = is_interior ? 0 : list.interior, end = is_interior ? list.interior : list.items;
+    const uint32_t dims = tree->layout().dims(), around = dims == 3 ? 27 : dims == 2 ? 9 : 3;
+    block.elements = static_cast<const device::LoopElement*>(block.elements) + first;
+    if (block.neighbours != nullptr) block.neighbours += first * around;
+    block.count = nullptr, block.item_count = loop_items(block, end - first);
+    block.loop_begin = static_cast<int64_t>(first);
+  };
+  return launch;
+}
+
+}  // namespace
+
+AsyncValueRef<Chain> give_over_ranks(const LaunchRequest& r, Launch launch, Stream& stream) {
+  const IntrusivePtr<const LaunchUses> uses = launch.uses;
+  const std::vector<TreeStorage*> trees = cut_trees(r);
+  for (TreeStorage* const tree : trees) tree->cut().wait_sync(*tree);
+  // The lists of a launch that changes the topology are others for a second part of it.
+  TreeStorage* const looped = is_cut(r.loop.tree.get()) ? r.loop.tree.get() : nullptr;
+  const bool has_parts =
+      looped != nullptr && looped->cut().cluster().n_ranks() > 1 && !uses->does(effect::kChangesTopology);
+  for (TreeStorage* const tree : trees)
+    if (tree != looped || !has_parts) tree->cut().wait_fresh(*tree, read_around(*uses, tree));
+  for (TreeStorage* const tree : trees)
+    if (const auto sums = sums_in(r, *uses, tree); !sums.empty())
+      tree->cut().wait_agreed([&] { tree->cut().wait_clear_mirrors(*tree, sums); });
+  note_launch(*uses);
+
+  AsyncValueRef<Chain> first, done;
+  const std::vector<uint32_t> around = has_parts ? read_around(*uses, looped) : std::vector<uint32_t>(),
+                              ahead = has_parts ? stored_ahead(*uses, looped) : std::vector<uint32_t>();
+  if (!around.empty() && looped->cut().is_any_stale(around)) {
+    looped->cut().wait_fresh(*looped, around,
+                             [&] { first = stream.launch(part_of(launch, r, Part::kInterior, false)); });
+    note_launch(*uses);  // once more: mirrors are as they were before what the launch stores
+    done = stream.launch(part_of(launch, r, Part::kBorder, true));
+  } else if (!ahead.empty()) {
+    first = stream.launch(part_of(launch, r, Part::kBorder, false));
+    looped->cut().wait_pack_ahead(*looped, ahead);
+    done = stream.launch(part_of(launch, r, Part::kInterior, true));
+  } else {
+    done = stream.launch(std::move(launch));
+  }
+  for (TreeStorage* const tree : trees)
+    if (const auto sums = sums_in(r, *uses, tree); !sums.empty()) tree->cut().wait_sum_home(*tree, sums);
+  return first ? when_all(first, done) : done;
 }
 
 void refuse_to_keep(const LaunchRequest& r) {

@@ -5,23 +5,25 @@
 // to its own cell, and activate cells anywhere. A loop over a range is each rank's in full: what it stores
 // by coordinate, the owner stores too.
 #pragma once
+#include "core/async_value.h"
+#include "gpu/stream.h"
 #include "sparse/launch_request.h"
 
 namespace coppice {
 
-class LaunchUses;
-
 // Returns whether a launch loops over, or has a handle on, a tree that is cut.
 bool is_over_ranks(const detail::LaunchRequest& request);
 
-// Brings topologies and mirrors up to date for the launch. Blocks the host; all ranks call it together.
-// Errors: kInvalidArgument, on all ranks alike, for what trees over ranks do not do; kUnavailable, when a
-// rank has given up.
-void wait_before_launch(const detail::LaunchRequest& request, const LaunchUses& uses);
-// Brings sums that the launch has added to mirrors to their owners, when it was given and noted.
-void wait_after_launch(const detail::LaunchRequest& request, const LaunchUses& uses);
-// Notes what the launch, which was given, leaves to be brought up to date.
-void note_launch(const LaunchUses& uses);
+// Errors: kInvalidArgument, on all ranks alike, for what trees over ranks do not do.
+void check_over_ranks(const detail::LaunchRequest& request, const LaunchUses& uses);
+// Gives a launch, which was checked, to the stream, with all that it takes to bring topologies and mirrors up to
+// date before it, and sums home behind it. Blocks the host while anything is brought; all ranks call it together.
+//
+// A launch is given in two parts, where that lets messages travel while it runs: what reads mirrors that are out of
+// date begins with the interior blocks, which have no mirror beside them; what stores to blocks that are mirrored,
+// and read by a later launch, begins with those, whose values are packed before the interior is computed.
+// Errors: kUnavailable, when a rank has given up; AgreedError, when a launch has failed on some rank.
+AsyncValueRef<Chain> give_over_ranks(const detail::LaunchRequest& request, Launch launch, Stream& stream);
 // Throws that functions and bound launches are not for trees over ranks.
 [[noreturn]] void refuse_to_keep(const detail::LaunchRequest& request);
 

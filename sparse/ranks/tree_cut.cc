@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "core/error.h"
 #include "runtime_ranks.kernels.h"
 #include "sparse/active_cells.h"
+#include "sparse/deactivation.h"
 #include "sparse/device/space_curve.h"
 #include "sparse/loop.h"
 #include "sparse/ranks/agreed_error.h"
@@ -63,7 +65,8 @@ TreeCut::TreeCut(const TreeLayout& layout, Cluster cluster)
       n_ranks_(static_cast<size_t>(cluster_.n_ranks())),
       own_{std::vector<Blocks>(n_ranks_), {}},
       mirror_{std::vector<Blocks>(n_ranks_), {}},
-      is_stale_(layout.fields().size(), true) {
+      is_stale_(layout.fields().size(), true),
+      is_wanted_(layout.fields().size(), false) {
   const std::vector<TreeNode>& nodes = layout.nodes();
   for (uint32_t id = 1; id < nodes.size(); ++id) {
     if (nodes[id].kind == NodeKind::kPointer) {
@@ -200,6 +203,12 @@ void TreeCut::wait_activate(TreeStorage& tree, const Blocks& blocks) const {
   std::vector<Coord> coords;
   for (const Block& b : blocks) coords.push_back(b.at);
   wait_done(detail::node_of(TreeRef(share(&tree)), node_).activate(std::move(coords)));
+}
+
+void TreeCut::wait_drop(TreeStorage& tree, const std::vector<Coord>& blocks) const {
+  Launch launch = make_deactivation(TreeRef(share(&tree)), node_, blocks);
+  launch.goes_on = true;  // it is none of the program's, whose launches have the same numbers on all ranks
+  wait_done(tree.stream().launch(std::move(launch)));
 }
 
 template <class F>
@@ -427,14 +436,14 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
   }
   mirror_.blocks = wait_exchange_blocks(own_.blocks);
   own_.cells.clear(), mirror_.cells.clear();
+  ahead_.reset();
   mirrors_.clear();
   for (const Blocks& blocks : mirror_.blocks) mirrors_.insert(mirrors_.end(), blocks.begin(), blocks.end());
   std::ranges::sort(mirrors_);
   std::vector<Coord> dropped;
   for (const Block& b : here)
     if (!is_own(b) && !std::ranges::binary_search(mirrors_, b)) dropped.push_back(b.at);
-  if (!dropped.empty())
-    do_own([&] { wait_done(detail::node_of(TreeRef(share(&tree)), node_).deactivate(std::move(dropped))); });
+  if (!dropped.empty()) do_own([&] { wait_drop(tree, dropped); });
   Blocks made;
   std::ranges::set_difference(mirrors_, here, std::back_inserter(made));
   do_own([&] { wait_activate(tree, made); });
@@ -442,22 +451,47 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
 
 // ---- values
 
-void TreeCut::wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields) {
+void TreeCut::note_stores(uint32_t field) {
+  is_stale_[field] = true;
+  if (!ahead_ || std::ranges::find(ahead_->fields, field) == ahead_->fields.end()) return;
+  // Nobody has asked for what was packed ahead.
+  for (const uint32_t packed : ahead_->fields) is_wanted_[packed] = false;
+  ahead_.reset();
+}
+
+bool TreeCut::is_any_stale(std::span<const uint32_t> fields) const {
+  return std::ranges::any_of(fields, [&](uint32_t field) { return is_stale_[field]; });
+}
+
+void TreeCut::wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields,
+                         const std::function<void()>& meanwhile) {
   std::vector<uint32_t> stale;
   for (const uint32_t field : fields)
     if (is_stale_[field]) stale.push_back(field);
   if (stale.empty()) return;
-  wait_bring_values(tree, stale, own_, mirror_);
-  for (const uint32_t field : stale) is_stale_[field] = false;
+  const auto is_ahead = [&](uint32_t field) {
+    return ahead_ && std::ranges::find(ahead_->fields, field) != ahead_->fields.end();
+  };
+  Packed packed;
+  if (std::ranges::all_of(stale, is_ahead))
+    packed = std::move(*ahead_);
+  else
+    packed = wait_pack(tree, stale, own_);
+  ahead_.reset();
+  if (meanwhile) meanwhile();
+  stale = packed.fields;
+  RankLink::Bytes come = wait_exchange_packed(std::move(packed), mirror_);
+  give_unpack(tree, stale, mirror_, std::move(come));
+  for (const uint32_t field : stale) is_stale_[field] = false, is_wanted_[field] = true;
+}
+
+void TreeCut::wait_pack_ahead(TreeStorage& tree, std::vector<uint32_t> fields) {
+  ahead_ = wait_pack(tree, std::move(fields), own_);
 }
 
 void TreeCut::wait_bring_values(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& from,
                                 Lists& to) {
-  const RankLink::Bytes come = wait_exchange_lists(tree, fields, from, to);
-  wait_in_lists(tree, "sparse.unpack_values", fields, to, come, [&](const ListAccess& a, std::byte* at) {
-    run_now(a.stream, a.program, unpack_values, a.n * a.values.parts, a.values, a.cells,
-            reinterpret_cast<const unsigned char*>(at));
-  });
+  give_unpack(tree, fields, to, wait_exchange_packed(wait_pack(tree, fields, from), to));
 }
 
 void TreeCut::wait_clear_mirrors(TreeStorage& tree, std::span<const Sum> sums) {
@@ -469,7 +503,7 @@ void TreeCut::wait_clear_mirrors(TreeStorage& tree, std::span<const Sum> sums) {
 
 void TreeCut::wait_sum_home(TreeStorage& tree, std::span<const Sum> sums) {
   const std::vector<uint32_t> fields = fields_of(sums);
-  const RankLink::Bytes come = wait_exchange_lists(tree, fields, mirror_, own_);
+  const RankLink::Bytes come = wait_exchange_packed(wait_pack(tree, fields, mirror_), own_);
   // A block may get sums of several ranks: one rank after the other, so that they come in the same order.
   wait_in_lists(tree, "sparse.add_sums", fields, own_, come, [&](const ListAccess& a, std::byte* at) {
     const device::SumKind kind = std::ranges::find(sums, a.field, &Sum::field)->kind;
@@ -482,7 +516,7 @@ void TreeCut::wait_sum_home(TreeStorage& tree, std::span<const Sum> sums) {
       at += blocks.size() * block_bytes(a.field);
     }
   });
-  for (const uint32_t field : fields) is_stale_[field] = true;
+  for (const uint32_t field : fields) note_stores(field);
 }
 
 std::vector<uint32_t> TreeCut::fields_of(std::span<const Sum> sums) {
@@ -491,67 +525,77 @@ std::vector<uint32_t> TreeCut::fields_of(std::span<const Sum> sums) {
   return fields;
 }
 
-// Runs run(access, bytes) for each field, on the values of all blocks of some lists. `bytes`, one field after
-// the other and in each the blocks, lie in staging memory meanwhile; in `back` they come from there.
+// Runs run(access, bytes) for each field, on the values of all blocks of some lists; `at` is staging memory, which
+// has as many bytes: one field after the other, and in each the blocks.
+template <class F>
+void TreeCut::each_field(InStream& s, TreeStorage& tree, const std::vector<uint32_t>& fields,
+                         uint64_t n_blocks, const CellLists& cells, std::byte* at, F run) const {
+  for (const uint32_t field : fields) {
+    const uint32_t node = layout_.field(field).node;
+    const ListAccess access{
+        s,        tree.programs().in_order(s),   field,
+        n_blocks, cells.at(node)->as<int32_t>(), values_in(tree, field, block_cells(node))};
+    if (n_blocks > 0) run(access, at);
+    at += n_blocks * block_bytes(field);
+  }
+}
+
+// Does so at once. `bytes` lie in staging memory meanwhile; in `back` they come from there.
 template <class F>
 void TreeCut::wait_in_lists(TreeStorage& tree, const char* name, const std::vector<uint32_t>& fields,
                             Lists& lists, std::span<const std::byte> bytes, F run,
                             std::span<std::byte> back) {
-  const uint64_t n = lists.size();
-  std::byte* const staging = room_for(tree.device(), std::max(bytes.size(), back.size()));
+  const IntrusivePtr<Buffer> staging = room_for(tree.device(), std::max(bytes.size(), back.size()));
+  std::byte* const at = staging ? static_cast<std::byte*>(staging->data()) : nullptr;
   for (const uint32_t field : fields) upload_cells(tree.device(), layout_.field(field).node, lists);
   // The stream is asked for its errors even where there is nothing to do.
   wait_in_order(tree.stream(), name, [&](InStream& s) {
-    if (!bytes.empty()) s.wait_copy(staging, bytes.data(), bytes.size());
-    std::byte* at = staging;
-    for (const uint32_t field : fields) {
-      const uint32_t node = layout_.field(field).node;
-      const ListAccess access{
-          s, tree.programs().in_order(s),         field,
-          n, lists.cells.at(node)->as<int32_t>(), values_in(tree, field, block_cells(node))};
-      if (n > 0) run(access, at);
-      at += n * block_bytes(field);
-    }
-    if (!back.empty()) s.wait_copy(back.data(), staging, back.size());
+    if (!bytes.empty()) s.wait_copy(at, bytes.data(), bytes.size());
+    each_field(s, tree, fields, lists.size(), lists.cells, at, run);
+    if (!back.empty()) s.wait_copy(back.data(), at, back.size());
   });
 }
 
-// Sends values of the blocks in `from` to their ranks. Returns what comes for those in `to`: one field after
-// the other, and in each the blocks. An error of one rank is an Error of all.
-RankLink::Bytes TreeCut::wait_exchange_lists(TreeStorage& tree, const std::vector<uint32_t>& fields,
-                                             Lists& from, Lists& to) {
+TreeCut::Packed TreeCut::wait_pack(TreeStorage& tree, std::vector<uint32_t> fields, Lists& from) {
+  Packed result{std::move(fields), Parts(n_ranks_), {}};
   uint64_t bytes_per_block = 0;
-  for (const uint32_t field : fields) bytes_per_block += block_bytes(field);
+  for (const uint32_t field : result.fields) bytes_per_block += block_bytes(field);
   RankLink::Bytes packed(from.size() * bytes_per_block);
-  std::optional<Error> failed;
   try {
     const auto pack = [&](const ListAccess& a, std::byte* at) {
       run_now(a.stream, a.program, pack_values, a.n * a.values.parts, a.values, a.cells,
               reinterpret_cast<unsigned char*>(at));
     };
-    wait_in_lists(tree, "sparse.pack_values", fields, from, {}, pack, packed);
+    wait_in_lists(tree, "sparse.pack_values", result.fields, from, {}, pack, packed);
   } catch (const Error& error) {
-    failed = error;  // the others still wait for as many bytes
+    result.failed = error;
   }
   // A rank's part has the fields one after the other.
-  Parts parts(n_ranks_);
   auto at = packed.cbegin();
-  for (const uint32_t field : fields) {
+  for (const uint32_t field : result.fields) {
     for (size_t r = 0; r < n_ranks_; ++r) {
       const auto end = at + static_cast<std::ptrdiff_t>(from.blocks[r].size() * block_bytes(field));
-      parts[r].insert(parts[r].end(), at, end);
+      result.parts[r].insert(result.parts[r].end(), at, end);
       at = end;
     }
   }
+  return result;
+}
+
+// Returns what comes for the blocks in `to`: one field after the other, and in each the blocks. An error of one
+// rank is an Error of all.
+RankLink::Bytes TreeCut::wait_exchange_packed(Packed packed, const Lists& to) {
+  uint64_t bytes_per_block = 0;
+  for (const uint32_t field : packed.fields) bytes_per_block += block_bytes(field);
   std::vector<uint64_t> sizes(n_ranks_);
   for (size_t r = 0; r < n_ranks_; ++r) sizes[r] = to.blocks[r].size() * bytes_per_block;
-  std::array<uint32_t, 1> mark{failed_mark(failed)};
-  const Parts come = cluster_.wait_exchange_known(std::move(parts), sizes, mark);
-  check_failed(failed, mark[0]);
+  std::array<uint32_t, 1> mark{failed_mark(packed.failed)};
+  const Parts come = cluster_.wait_exchange_known(std::move(packed.parts), sizes, mark);
+  check_failed(packed.failed, mark[0]);
   RankLink::Bytes together;
   together.reserve(to.size() * bytes_per_block);
   std::vector<size_t> taken(n_ranks_);
-  for (const uint32_t field : fields) {
+  for (const uint32_t field : packed.fields) {
     for (size_t r = 0; r < n_ranks_; ++r) {
       const auto begin = come[r].begin() + static_cast<std::ptrdiff_t>(taken[r]);
       taken[r] += to.blocks[r].size() * block_bytes(field);
@@ -561,10 +605,30 @@ RankLink::Bytes TreeCut::wait_exchange_lists(TreeStorage& tree, const std::vecto
   return together;
 }
 
-std::byte* TreeCut::room_for(Device& device, uint64_t bytes) {
-  if (bytes == 0) return nullptr;
-  if (!staging_ || staging_->size_bytes() < bytes) staging_ = device.reserve(2 * bytes, 2 * bytes);
-  return static_cast<std::byte*>(staging_->data());
+// The host does not wait for it: an error of a launch before it is told at the next exchange, where all ranks
+// meet.
+void TreeCut::give_unpack(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& to,
+                          RankLink::Bytes come) {
+  if (come.empty()) return;
+  for (const uint32_t field : fields) upload_cells(tree.device(), layout_.field(field).node, to);
+  tree.stream().enqueue("sparse.unpack_values",
+                        [this, kept = TreeRef(share(&tree)), fields, n = to.size(), cells = to.cells,
+                         staging = room_for(tree.device(), come.size()),
+                         bytes = std::make_shared<const RankLink::Bytes>(std::move(come))](InStream& s) {
+                          auto* const from = static_cast<std::byte*>(staging->data());
+                          s.wait_copy(from, bytes->data(), bytes->size());
+                          each_field(s, *kept, fields, n, cells, from,
+                                     [](const ListAccess& a, std::byte* at) {
+                                       run_now(a.stream, a.program, unpack_values, a.n * a.values.parts,
+                                               a.values, a.cells, reinterpret_cast<const unsigned char*>(at));
+                                     });
+                        });
+}
+
+const IntrusivePtr<Buffer>& TreeCut::room_for(Device& device, uint64_t bytes) {
+  if (bytes > 0 && (!staging_ || staging_->size_bytes() < bytes))
+    staging_ = device.reserve(2 * bytes, 2 * bytes);
+  return staging_;
 }
 
 void TreeCut::upload_cells(Device& device, uint32_t node, Lists& lists) const {

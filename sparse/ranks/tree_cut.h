@@ -65,9 +65,18 @@ class TreeCut {
   // Something was given to the stream that may change which cells are active.
   void note_topology_change() { is_open_ = true; }
   // Values of a field may differ from their mirrors.
-  void note_stores(uint32_t field) { is_stale_[field] = true; }
+  void note_stores(uint32_t field);
   void wait_sync(TreeStorage& tree);
-  void wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields);
+  // Whether some of these fields' mirrors are out of date; and brings them up to date. `meanwhile` is called when
+  // own values are packed, and before others' have come: what it gives to the stream runs beside the messages.
+  bool is_any_stale(std::span<const uint32_t> fields) const;
+  void wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields,
+                  const std::function<void()>& meanwhile = {});
+  // Whether mirrors of a field were read when it was stored to last.
+  bool is_wanted(uint32_t field) const { return is_wanted_[field]; }
+  // Packs the values of own blocks that others mirror for the next wait_fresh(), if nothing is stored to them
+  // until then. Never throws an Error: that call does.
+  void wait_pack_ahead(TreeStorage& tree, std::vector<uint32_t> fields);
   // See balance.h.
   double wait_balance(TreeStorage& tree, uint32_t node, std::span<const CellWeight> own);
   // Before and behind a launch that adds to cells around its own: mirrors begin with zeros, and what was
@@ -114,6 +123,7 @@ class TreeCut {
   std::vector<Blocks> wait_exchange_blocks(const std::vector<Blocks>& parts) const;
   Blocks wait_active_blocks(TreeStorage& tree) const;
   void wait_activate(TreeStorage& tree, const Blocks& blocks) const;
+  void wait_drop(TreeStorage& tree, const std::vector<Coord>& blocks) const;
   void wait_forward(TreeStorage& tree, Blocks& here);
   void wait_rebalance(TreeStorage& tree, Blocks& here);
   // The parts' ends are others: blocks move to their new owners.
@@ -124,9 +134,10 @@ class TreeCut {
   uint64_t block_bytes(uint32_t field) const;
   // Blocks by rank, and by node the coordinates of their first cells in device memory, once they were asked
   // for.
+  using CellLists = std::map<uint32_t, IntrusivePtr<Buffer>>;
   struct Lists {
     std::vector<Blocks> blocks;
-    std::map<uint32_t, IntrusivePtr<Buffer>> cells;
+    CellLists cells;
     uint64_t size() const {
       uint64_t n = 0;
       for (const Blocks& b : blocks) n += b.size();
@@ -135,14 +146,25 @@ class TreeCut {
   };
   struct ListAccess;
   template <class F>
+  void each_field(InStream& s, TreeStorage& tree, const std::vector<uint32_t>& fields, uint64_t n_blocks,
+                  const CellLists& cells, std::byte* at, F run) const;
+  template <class F>
   void wait_in_lists(TreeStorage& tree, const char* name, const std::vector<uint32_t>& fields, Lists& lists,
                      std::span<const std::byte> bytes, F run, std::span<std::byte> back = {});
-  RankLink::Bytes wait_exchange_lists(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& from,
-                                      Lists& to);
+  // Values on their way to other ranks: one field after the other, and in each the blocks.
+  struct Packed {
+    std::vector<uint32_t> fields;
+    Parts parts;
+    std::optional<Error> failed;  // the others still wait for as many bytes
+  };
+  Packed wait_pack(TreeStorage& tree, std::vector<uint32_t> fields, Lists& from);
+  RankLink::Bytes wait_exchange_packed(Packed packed, const Lists& to);
+  void give_unpack(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& to, RankLink::Bytes come);
   static std::vector<uint32_t> fields_of(std::span<const Sum> sums);
-  std::byte* room_for(Device& device, uint64_t bytes);
+  const IntrusivePtr<Buffer>& room_for(Device& device, uint64_t bytes);
   void upload_cells(Device& device, uint32_t node, Lists& lists) const;
-  // Sends values of the blocks in `from` to their ranks, and puts what comes into those in `to`.
+  // Sends values of the blocks in `from` to their ranks, and puts what comes into those in `to`, in the order of
+  // the stream.
   void wait_bring_values(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& from, Lists& to);
 
   const TreeLayout& layout_;
@@ -154,10 +176,11 @@ class TreeCut {
   Blocks mirrors_;              // all of mirror_, in order
   IntrusivePtr<Buffer> staging_;  // for values on their way between the device and the host
   bool is_open_ = true;
-  bool evens_blocks_ = true;     // until the program says what the work is
-  double reached_ = 1;           // by the last cut of wait_balance(): the largest part's share
-  std::optional<Error> failed_;  // of this rank, within a change of the cut that goes on
-  std::vector<bool> is_stale_;   // by field
+  bool evens_blocks_ = true;                // until the program says what the work is
+  double reached_ = 1;                      // by the last cut of wait_balance(): the largest part's share
+  std::optional<Error> failed_;             // of this rank, within a change of the cut that goes on
+  std::vector<bool> is_stale_, is_wanted_;  // by field
+  std::optional<Packed> ahead_;             // own_'s values, as they are
   uint64_t num_changes_ = 0;
   uint64_t version_ = ~uint64_t{0};  // of the topology, when it was seen last
 };

@@ -9,22 +9,38 @@
 using namespace coppice;
 using namespace coppice::device;
 
-// A rank's part of the curve.
+// A rank's part of the curve, through so many blocks along each axis.
 struct CoppiceOwnPart {
   uint64_t begin, end;
+  uint32_t blocks[kMaxDims];
 };
 
-// Item i is an element of a list, whose node lies right below the cut.
-COPPICE_KERNEL(flag_own, Item i, CoppiceOwnPart own, const NodeLayout* node, const LoopElement* elements,
-               uint32_t* flags)
+static bool is_own(const CoppiceOwnPart& own, const uint32_t (&at)[kMaxDims]) {
+  const uint64_t place = curve_place(at[0], at[1], at[2]);
+  return own.begin <= place && place < own.end;
+}
+// Returns whether all places beside an own block are own, too; outside of the domain there are none.
+static bool is_interior(const CoppiceOwnPart& own, const uint32_t (&at)[kMaxDims]) {
+  for (int around = 0; around < 27; ++around) {
+    const uint32_t beside[kMaxDims] = {at[0] + around / 9 - 1, at[1] + around / 3 % 3 - 1,
+                                       at[2] + around % 3 - 1};
+    bool is_inside = true;
+    for (int d = 0; d < kMaxDims; ++d) is_inside &= beside[d] < own.blocks[d];
+    if (is_inside && !is_own(own, beside)) return false;
+  }
+  return true;
+}
+// Item i is an element of a list, whose node lies right below the cut. Flags own elements in interior blocks, or
+// those in the others.
+COPPICE_KERNEL(flag_own, Item i, CoppiceOwnPart own, bool interior, const NodeLayout* node,
+               const LoopElement* elements, uint32_t* flags)
 {
   const LoopElement& e = elements[i.index];
   const LevelLayout& cut = node->level[node->depth - 2];
   uint32_t at[kMaxDims];
   for (int d = 0; d < kMaxDims; ++d)
     at[d] = (static_cast<uint32_t>(e.origin[d]) - static_cast<uint32_t>(node->origin[d])) / cut.span[d];
-  const uint64_t place = curve_place(at[0], at[1], at[2]);
-  flags[i.index] = own.begin <= place && place < own.end;
+  flags[i.index] = is_own(own, at) && is_interior(own, at) == interior;
 }
 // `places` has each element's place among those flagged, and one more.
 COPPICE_KERNEL(keep_own, Item i, const uint32_t* places, const LoopElement* all, LoopElement* own)

@@ -154,3 +154,35 @@ struct Far {
 };
 COPPICE_KERNEL(far2, Far f, Cell2 cell)
 { f.next[cell] = f.now(cell, 9, 0); }
+
+// Launches of trees over ranks are given in parts.
+COPPICE_KERNEL(noise2, Smooth f, Cell2 cell, float k)
+{
+  Random random(cell);
+  f.next[cell] = k * (f.now(cell, -1, 0) + f.now(cell, 0, 1)) + random.uniform<float>();
+}
+COPPICE_KERNEL(halve2, Update<float> now, Cell2 cell)
+{ now[cell] *= 0.5f; }
+// Says that it has begun.
+COPPICE_KERNEL(smooth_told2, Smooth f, Cell2 cell, unsigned* begun)
+{
+  f.next[cell] = f.now(cell, -1, -1) + f.now(cell, 1, 1);
+  *begun = 1;
+}
+// Note the turn of each block, on one thread; the second ones read around their own.
+COPPICE_KERNEL(turns_of_stores2, Write<float> now, Block2 block, unsigned* turns)
+{
+  now.data(block)[0] = 1;
+  turns[1 + block.number] = ++turns[0];
+}
+COPPICE_KERNEL(turns_of_reads2, Read<float> now, Write<float> next, Block2 block, unsigned* turns)
+{
+  next.data(block)[0] = now.neighbour_data(block, {1, 0})[0];
+  turns[1 + block.number] = ++turns[0];
+}
+// Adds outside of the domain at its end.
+COPPICE_KERNEL(smooth_and_add2, Smooth f, Accumulate<float, Box<1>> sum, Cell2 cell)
+{
+  f.next[cell] = f.now(cell, -1, -1) + f.now(cell, 1, 1);
+  sum.add(cell, {1, 0}, 1.0f);
+}
