@@ -72,8 +72,8 @@ struct Launch {
   // The launch is skipped (successfully) when the device status is not kOk at its turn. A GPU's status is
   // looked at only where a launch before may have left one.
   bool skip_on_status = true;
-  // The launch goes on with the one before it, of whose loop it has the rest, say: it has that one's number, and
-  // random numbers are those of one launch.
+  // The launch goes on with the one before it, of whose loop it has the rest, say: it has that one's
+  // number, and random numbers are those of one launch.
   bool goes_on = false;
   bool may_leave_status() const { return needs_repeat || throw_error; }
   // The bytes of its handles' values that one entry of its loop's list reads and writes at least, for

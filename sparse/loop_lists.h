@@ -18,9 +18,10 @@ namespace coppice {
 class Program;
 struct Items;  // runtime_launch.h
 
-// Says which part of the curve through a tree's blocks is this rank's own: lists of nodes right below `node`,
-// whose cells are the blocks, have no others (sparse/ranks/tree_cut.h). In front they have what lies in interior
-// blocks, which have none of others beside them, in the order of the coordinates, and then the rest in that order.
+// Says which part of the curve through a tree's blocks is this rank's own: lists of nodes right below
+// `node`, whose cells are the blocks, have no others (sparse/ranks/tree_cut.h). In front they have what
+// lies in interior blocks, which have none of others beside them, in the order of the coordinates, and then
+// the rest in that order.
 struct OwnPart {
   uint32_t node = 0;
   uint64_t begin = 0, end = 0;

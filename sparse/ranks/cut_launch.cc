@@ -166,8 +166,8 @@ std::vector<uint32_t> read_around(const LaunchUses& uses, const TreeStorage* tre
                       [](const LaunchUse& use) { return use.does(effect::kReads) && use.radius != 0; });
 }
 
-// Returns the fields that the launch stores to and that are worth to be packed ahead. What it adds to is whole
-// only when sums have come home.
+// Returns the fields that the launch stores to and that are worth to be packed ahead. What it adds to is
+// whole only when sums have come home.
 std::vector<uint32_t> stored_ahead(const LaunchUses& uses, TreeStorage* tree) {
   std::vector<uint32_t> fields = fields_where(uses, tree, [&](const LaunchUse& use) {
     return use.does(effect::kStores | effect::kChanges) && tree->cut().is_wanted(use.field);

@@ -525,8 +525,8 @@ std::vector<uint32_t> TreeCut::fields_of(std::span<const Sum> sums) {
   return fields;
 }
 
-// Runs run(access, bytes) for each field, on the values of all blocks of some lists; `at` is staging memory, which
-// has as many bytes: one field after the other, and in each the blocks.
+// Runs run(access, bytes) for each field, on the values of all blocks of some lists; `at` is staging
+// memory, which has as many bytes: one field after the other, and in each the blocks.
 template <class F>
 void TreeCut::each_field(InStream& s, TreeStorage& tree, const std::vector<uint32_t>& fields,
                          uint64_t n_blocks, const CellLists& cells, std::byte* at, F run) const {
@@ -582,8 +582,8 @@ TreeCut::Packed TreeCut::wait_pack(TreeStorage& tree, std::vector<uint32_t> fiel
   return result;
 }
 
-// Returns what comes for the blocks in `to`: one field after the other, and in each the blocks. An error of one
-// rank is an Error of all.
+// Returns what comes for the blocks in `to`: one field after the other, and in each the blocks. An error of
+// one rank is an Error of all.
 RankLink::Bytes TreeCut::wait_exchange_packed(Packed packed, const Lists& to) {
   uint64_t bytes_per_block = 0;
   for (const uint32_t field : packed.fields) bytes_per_block += block_bytes(field);

@@ -67,12 +67,13 @@ class TreeCut {
   // Values of a field may differ from their mirrors.
   void note_stores(uint32_t field);
   void wait_sync(TreeStorage& tree);
-  // Whether some of these fields' mirrors are out of date; and brings them up to date. `meanwhile` is called when
-  // own values are packed, and before others' have come: what it gives to the stream runs beside the messages.
+  // Returns whether mirrors of one of these fields are out of date.
   bool is_any_stale(std::span<const uint32_t> fields) const;
+  // Brings these fields' mirrors up to date, in the order of the stream. `meanwhile` is called when own
+  // values are packed, and before others' have come: what it gives to the stream runs beside the messages.
   void wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields,
                   const std::function<void()>& meanwhile = {});
-  // Whether mirrors of a field were read when it was stored to last.
+  // Returns whether mirrors of a field were read when it was stored to last.
   bool is_wanted(uint32_t field) const { return is_wanted_[field]; }
   // Packs the values of own blocks that others mirror for the next wait_fresh(), if nothing is stored to them
   // until then. Never throws an Error: that call does.
@@ -163,8 +164,8 @@ class TreeCut {
   static std::vector<uint32_t> fields_of(std::span<const Sum> sums);
   const IntrusivePtr<Buffer>& room_for(Device& device, uint64_t bytes);
   void upload_cells(Device& device, uint32_t node, Lists& lists) const;
-  // Sends values of the blocks in `from` to their ranks, and puts what comes into those in `to`, in the order of
-  // the stream.
+  // Sends values of the blocks in `from` to their ranks, and puts what comes into those in `to`, in the
+  // order of the stream.
   void wait_bring_values(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& from, Lists& to);
 
   const TreeLayout& layout_;

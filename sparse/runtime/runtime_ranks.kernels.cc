@@ -30,8 +30,8 @@ static bool is_interior(const CoppiceOwnPart& own, const uint32_t (&at)[kMaxDims
   }
   return true;
 }
-// Item i is an element of a list, whose node lies right below the cut. Flags own elements in interior blocks, or
-// those in the others.
+// Item i is an element of a list, whose node lies right below the cut. Flags own elements in interior
+// blocks, or those in the others.
 COPPICE_KERNEL(flag_own, Item i, CoppiceOwnPart own, bool interior, const NodeLayout* node,
                const LoopElement* elements, uint32_t* flags)
 {

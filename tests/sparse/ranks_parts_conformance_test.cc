@@ -1,5 +1,5 @@
-// Launches over ranks that are given in two parts (sparse/ranks/cut_launch.h): what is computed while messages
-// travel, and that nothing else tells the parts from one launch.
+// Launches over ranks that are given in two parts (sparse/ranks/cut_launch.h): what is computed while
+// messages travel, and that nothing else tells the parts from one launch.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -85,7 +85,7 @@ TEST(RanksParts, TheInteriorIsComputedWhileValuesTravel) {
   });
 }
 
-// What others are to read is computed and packed first, and so the interior is still to come.
+// Blocks that others are to read are computed and packed first.
 TEST(RanksParts, BlocksThatAreMirroredComeFirstWhereTheyAreStored) {
   run_on_ranks(kRanks, [](std::shared_ptr<RankLink> link) {
     Grid grid(Cluster(std::move(link)), Device::cpu(1));
