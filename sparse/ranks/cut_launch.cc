@@ -169,11 +169,11 @@ std::vector<uint32_t> read_around(const LaunchUses& uses, const TreeStorage* tre
 // Returns the fields that the launch stores to and that are worth to be packed ahead. What it adds to is
 // whole only when sums have come home.
 std::vector<uint32_t> stored_ahead(const LaunchUses& uses, TreeStorage* tree) {
-  std::vector<uint32_t> fields = fields_where(uses, tree, [&](const LaunchUse& use) {
-    return use.does(effect::kStores | effect::kChanges) && tree->cut().is_wanted(use.field);
-  });
+  std::vector<uint32_t> fields = fields_where(
+      uses, tree, [&](const LaunchUse& use) { return use.does(effect::kStores | effect::kChanges); });
   for (const LaunchUse& use : uses.all)
     if (use.tree == tree && use.does(effect::kAdds)) std::erase(fields, use.field);
+  std::erase_if(fields, [&](uint32_t field) { return !tree->cut().wants_ahead(field); });
   return fields;
 }
 

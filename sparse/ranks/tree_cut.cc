@@ -1,4 +1,4 @@
-// TreeCut: parts of the curve, mirrors, and what goes from rank to rank.
+// TreeCut: parts of the curve, mirrors, and which rank has what (cut_values.cc: their values).
 #include "sparse/ranks/tree_cut.h"
 
 #include <fmt/format.h>
@@ -29,8 +29,6 @@ using device::NodeKind;
 // Parts are chosen anew when the largest has so many times what the largest could have.
 constexpr uint64_t kMostUneven = 5, kMostUnevenOf = 4;
 constexpr double kMostUnevenWeights = 1.1;
-// So many items copy a block's values: each looks for the block once.
-constexpr uint32_t kItemsPerBlock = 16;
 
 [[noreturn]] void refuse(const TreeLayout& layout, const std::string& why) {
   throw Error(ErrorCode::kInvalidArgument,
@@ -66,7 +64,7 @@ TreeCut::TreeCut(const TreeLayout& layout, Cluster cluster)
       own_{std::vector<Blocks>(n_ranks_), {}},
       mirror_{std::vector<Blocks>(n_ranks_), {}},
       is_stale_(layout.fields().size(), true),
-      is_wanted_(layout.fields().size(), false) {
+      aheads_(layout.fields().size()) {
   const std::vector<TreeNode>& nodes = layout.nodes();
   for (uint32_t id = 1; id < nodes.size(); ++id) {
     if (nodes[id].kind == NodeKind::kPointer) {
@@ -132,62 +130,6 @@ std::vector<TreeCut::Blocks> TreeCut::wait_exchange_blocks(const std::vector<Blo
     come.push_back(values_of<Block>(part));
   return come;
 }
-
-uint32_t TreeCut::block_cells(uint32_t node) const {
-  return node == node_ ? 1 : static_cast<uint32_t>(layout_.node(node).num_cells);
-}
-uint64_t TreeCut::block_bytes(uint32_t field) const {
-  const TreeField& f = layout_.field(field);
-  return f.bytes * block_cells(f.node);
-}
-
-namespace {
-
-// Coordinates of blocks' first cells of a node, as kernels take them.
-template <class Blocks>
-std::vector<int32_t> first_cells(const TreeLayout& layout, uint32_t cut, uint32_t node,
-                                 const Blocks& blocks) {
-  const device::NodeLayout &above = layout.node_layout(cut), &here = layout.node_layout(node);
-  const uint32_t missing = device::kMaxDims - layout.dims();
-  std::vector<int32_t> cells(3 * blocks.size());
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    for (uint32_t d = missing; d < device::kMaxDims; ++d) {
-      const int32_t at = blocks[i].at[d - missing];
-      const auto cells_per = static_cast<int32_t>(node == cut ? 1 : layout.node(node).extent[d]);
-      cells[3 * i + d] = node == cut ? at : here.origin[d] + (at - above.origin[d]) * cells_per;
-    }
-  }
-  return cells;
-}
-
-IntrusivePtr<Buffer> wait_upload(Device& device, const void* data, size_t bytes) {
-  IntrusivePtr<Buffer> buffer = device.reserve(std::max<size_t>(bytes, 1), std::max<size_t>(bytes, 1));
-  if (bytes > 0) device.wait_copy(buffer->data(), data, bytes);
-  return buffer;
-}
-
-CoppiceBlockValues values_in(TreeStorage& tree, uint32_t field, uint32_t cells) {
-  const TreeField& f = tree.layout().field(field);
-  return {tree.memory().state(),
-          tree.memory().device_layout(f.node),
-          f.offset,
-          f.stride,
-          static_cast<uint32_t>(f.bytes),
-          cells,
-          std::min(cells, kItemsPerBlock)};
-}
-
-}  // namespace
-
-// A field's values of the blocks of some lists, in the order of the stream.
-struct TreeCut::ListAccess {
-  InStream& stream;
-  Program& program;
-  uint32_t field;
-  uint64_t n;            // blocks
-  const int32_t* cells;  // their first ones
-  CoppiceBlockValues values;
-};
 
 // ---- topology
 
@@ -449,195 +391,7 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
   do_own([&] { wait_activate(tree, made); });
 }
 
-// ---- values
-
-void TreeCut::note_stores(uint32_t field) {
-  is_stale_[field] = true;
-  if (!ahead_ || std::ranges::find(ahead_->fields, field) == ahead_->fields.end()) return;
-  // Nobody has asked for what was packed ahead.
-  for (const uint32_t packed : ahead_->fields) is_wanted_[packed] = false;
-  ahead_.reset();
-}
-
-bool TreeCut::is_any_stale(std::span<const uint32_t> fields) const {
-  return std::ranges::any_of(fields, [&](uint32_t field) { return is_stale_[field]; });
-}
-
-void TreeCut::wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields,
-                         const std::function<void()>& meanwhile) {
-  std::vector<uint32_t> stale;
-  for (const uint32_t field : fields)
-    if (is_stale_[field]) stale.push_back(field);
-  if (stale.empty()) return;
-  const auto is_ahead = [&](uint32_t field) {
-    return ahead_ && std::ranges::find(ahead_->fields, field) != ahead_->fields.end();
-  };
-  Packed packed;
-  if (std::ranges::all_of(stale, is_ahead))
-    packed = std::move(*ahead_);
-  else
-    packed = wait_pack(tree, stale, own_);
-  ahead_.reset();
-  if (meanwhile) meanwhile();
-  stale = packed.fields;
-  RankLink::Bytes come = wait_exchange_packed(std::move(packed), mirror_);
-  give_unpack(tree, stale, mirror_, std::move(come));
-  for (const uint32_t field : stale) is_stale_[field] = false, is_wanted_[field] = true;
-}
-
-void TreeCut::wait_pack_ahead(TreeStorage& tree, std::vector<uint32_t> fields) {
-  ahead_ = wait_pack(tree, std::move(fields), own_);
-}
-
-void TreeCut::wait_bring_values(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& from,
-                                Lists& to) {
-  give_unpack(tree, fields, to, wait_exchange_packed(wait_pack(tree, fields, from), to));
-}
-
-void TreeCut::wait_clear_mirrors(TreeStorage& tree, std::span<const Sum> sums) {
-  const std::vector<uint32_t> fields = fields_of(sums);
-  wait_in_lists(tree, "sparse.clear_mirrors", fields, mirror_, {}, [&](const ListAccess& a, std::byte*) {
-    run_now(a.stream, a.program, clear_values, a.n * a.values.parts, a.values, a.cells);
-  });
-}
-
-void TreeCut::wait_sum_home(TreeStorage& tree, std::span<const Sum> sums) {
-  const std::vector<uint32_t> fields = fields_of(sums);
-  const RankLink::Bytes come = wait_exchange_packed(wait_pack(tree, fields, mirror_), own_);
-  // A block may get sums of several ranks: one rank after the other, so that they come in the same order.
-  wait_in_lists(tree, "sparse.add_sums", fields, own_, come, [&](const ListAccess& a, std::byte* at) {
-    const device::SumKind kind = std::ranges::find(sums, a.field, &Sum::field)->kind;
-    const int32_t* cells = a.cells;
-    for (const Blocks& blocks : own_.blocks) {
-      if (!blocks.empty())
-        run_now(a.stream, a.program, add_values, blocks.size() * a.values.parts, a.values, cells,
-                reinterpret_cast<const unsigned char*>(at), kind);
-      cells += 3 * blocks.size();
-      at += blocks.size() * block_bytes(a.field);
-    }
-  });
-  for (const uint32_t field : fields) note_stores(field);
-}
-
-std::vector<uint32_t> TreeCut::fields_of(std::span<const Sum> sums) {
-  std::vector<uint32_t> fields;
-  for (const Sum& sum : sums) fields.push_back(sum.field);
-  return fields;
-}
-
-// Runs run(access, bytes) for each field, on the values of all blocks of some lists; `at` is staging
-// memory, which has as many bytes: one field after the other, and in each the blocks.
-template <class F>
-void TreeCut::each_field(InStream& s, TreeStorage& tree, const std::vector<uint32_t>& fields,
-                         uint64_t n_blocks, const CellLists& cells, std::byte* at, F run) const {
-  for (const uint32_t field : fields) {
-    const uint32_t node = layout_.field(field).node;
-    const ListAccess access{
-        s,        tree.programs().in_order(s),   field,
-        n_blocks, cells.at(node)->as<int32_t>(), values_in(tree, field, block_cells(node))};
-    if (n_blocks > 0) run(access, at);
-    at += n_blocks * block_bytes(field);
-  }
-}
-
-// Does so at once. `bytes` lie in staging memory meanwhile; in `back` they come from there.
-template <class F>
-void TreeCut::wait_in_lists(TreeStorage& tree, const char* name, const std::vector<uint32_t>& fields,
-                            Lists& lists, std::span<const std::byte> bytes, F run,
-                            std::span<std::byte> back) {
-  const IntrusivePtr<Buffer> staging = room_for(tree.device(), std::max(bytes.size(), back.size()));
-  std::byte* const at = staging ? static_cast<std::byte*>(staging->data()) : nullptr;
-  for (const uint32_t field : fields) upload_cells(tree.device(), layout_.field(field).node, lists);
-  // The stream is asked for its errors even where there is nothing to do.
-  wait_in_order(tree.stream(), name, [&](InStream& s) {
-    if (!bytes.empty()) s.wait_copy(at, bytes.data(), bytes.size());
-    each_field(s, tree, fields, lists.size(), lists.cells, at, run);
-    if (!back.empty()) s.wait_copy(back.data(), at, back.size());
-  });
-}
-
-TreeCut::Packed TreeCut::wait_pack(TreeStorage& tree, std::vector<uint32_t> fields, Lists& from) {
-  Packed result{std::move(fields), Parts(n_ranks_), {}};
-  uint64_t bytes_per_block = 0;
-  for (const uint32_t field : result.fields) bytes_per_block += block_bytes(field);
-  RankLink::Bytes packed(from.size() * bytes_per_block);
-  try {
-    const auto pack = [&](const ListAccess& a, std::byte* at) {
-      run_now(a.stream, a.program, pack_values, a.n * a.values.parts, a.values, a.cells,
-              reinterpret_cast<unsigned char*>(at));
-    };
-    wait_in_lists(tree, "sparse.pack_values", result.fields, from, {}, pack, packed);
-  } catch (const Error& error) {
-    result.failed = error;
-  }
-  // A rank's part has the fields one after the other.
-  auto at = packed.cbegin();
-  for (const uint32_t field : result.fields) {
-    for (size_t r = 0; r < n_ranks_; ++r) {
-      const auto end = at + static_cast<std::ptrdiff_t>(from.blocks[r].size() * block_bytes(field));
-      result.parts[r].insert(result.parts[r].end(), at, end);
-      at = end;
-    }
-  }
-  return result;
-}
-
-// Returns what comes for the blocks in `to`: one field after the other, and in each the blocks. An error of
-// one rank is an Error of all.
-RankLink::Bytes TreeCut::wait_exchange_packed(Packed packed, const Lists& to) {
-  uint64_t bytes_per_block = 0;
-  for (const uint32_t field : packed.fields) bytes_per_block += block_bytes(field);
-  std::vector<uint64_t> sizes(n_ranks_);
-  for (size_t r = 0; r < n_ranks_; ++r) sizes[r] = to.blocks[r].size() * bytes_per_block;
-  std::array<uint32_t, 1> mark{failed_mark(packed.failed)};
-  const Parts come = cluster_.wait_exchange_known(std::move(packed.parts), sizes, mark);
-  check_failed(packed.failed, mark[0]);
-  RankLink::Bytes together;
-  together.reserve(to.size() * bytes_per_block);
-  std::vector<size_t> taken(n_ranks_);
-  for (const uint32_t field : packed.fields) {
-    for (size_t r = 0; r < n_ranks_; ++r) {
-      const auto begin = come[r].begin() + static_cast<std::ptrdiff_t>(taken[r]);
-      taken[r] += to.blocks[r].size() * block_bytes(field);
-      together.insert(together.end(), begin, come[r].begin() + static_cast<std::ptrdiff_t>(taken[r]));
-    }
-  }
-  return together;
-}
-
-// The host does not wait for it: an error of a launch before it is told at the next exchange, where all ranks
-// meet.
-void TreeCut::give_unpack(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& to,
-                          RankLink::Bytes come) {
-  if (come.empty()) return;
-  for (const uint32_t field : fields) upload_cells(tree.device(), layout_.field(field).node, to);
-  tree.stream().enqueue("sparse.unpack_values",
-                        [this, kept = TreeRef(share(&tree)), fields, n = to.size(), cells = to.cells,
-                         staging = room_for(tree.device(), come.size()),
-                         bytes = std::make_shared<const RankLink::Bytes>(std::move(come))](InStream& s) {
-                          auto* const from = static_cast<std::byte*>(staging->data());
-                          s.wait_copy(from, bytes->data(), bytes->size());
-                          each_field(s, *kept, fields, n, cells, from,
-                                     [](const ListAccess& a, std::byte* at) {
-                                       run_now(a.stream, a.program, unpack_values, a.n * a.values.parts,
-                                               a.values, a.cells, reinterpret_cast<const unsigned char*>(at));
-                                     });
-                        });
-}
-
-const IntrusivePtr<Buffer>& TreeCut::room_for(Device& device, uint64_t bytes) {
-  if (bytes > 0 && (!staging_ || staging_->size_bytes() < bytes))
-    staging_ = device.reserve(2 * bytes, 2 * bytes);
-  return staging_;
-}
-
-void TreeCut::upload_cells(Device& device, uint32_t node, Lists& lists) const {
-  if (lists.cells.contains(node)) return;
-  Blocks all;
-  for (const Blocks& blocks : lists.blocks) all.insert(all.end(), blocks.begin(), blocks.end());
-  const std::vector<int32_t> cells = first_cells(layout_, node_, node, all);
-  lists.cells.emplace(node, wait_upload(device, cells.data(), cells.size() * sizeof(int32_t)));
-}
+// ---- cells and answers
 
 std::optional<TreeCut::Block> TreeCut::block_of(uint32_t node, const Coord& cell) const {
   const device::NodeLayout &here = layout_.node_layout(node), &cut = layout_.node_layout(node_);

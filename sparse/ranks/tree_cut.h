@@ -73,8 +73,9 @@ class TreeCut {
   // values are packed, and before others' have come: what it gives to the stream runs beside the messages.
   void wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields,
                   const std::function<void()>& meanwhile = {});
-  // Returns whether mirrors of a field were read when it was stored to last.
-  bool is_wanted(uint32_t field) const { return is_wanted_[field]; }
+  // Returns whether values of a field are to be packed ahead by the launch that stores to it: others read
+  // them when it was stored to last. Where values were packed in vain it is tried ever more seldom.
+  bool wants_ahead(uint32_t field);
   // Packs the values of own blocks that others mirror for the next wait_fresh(), if nothing is stored to them
   // until then. Never throws an Error: that call does.
   void wait_pack_ahead(TreeStorage& tree, std::vector<uint32_t> fields);
@@ -177,11 +178,17 @@ class TreeCut {
   Blocks mirrors_;              // all of mirror_, in order
   IntrusivePtr<Buffer> staging_;  // for values on their way between the device and the host
   bool is_open_ = true;
-  bool evens_blocks_ = true;                // until the program says what the work is
-  double reached_ = 1;                      // by the last cut of wait_balance(): the largest part's share
-  std::optional<Error> failed_;             // of this rank, within a change of the cut that goes on
-  std::vector<bool> is_stale_, is_wanted_;  // by field
-  std::optional<Packed> ahead_;             // own_'s values, as they are
+  bool evens_blocks_ = true;     // until the program says what the work is
+  double reached_ = 1;           // by the last cut of wait_balance(): the largest part's share
+  std::optional<Error> failed_;  // of this rank, within a change of the cut that goes on
+  std::vector<bool> is_stale_;   // by field
+  std::optional<Packed> ahead_;  // own_'s values, as they are
+  // Says of a field whether its mirrors were read, and how many stores to it are not to be packed ahead.
+  struct Ahead {
+    bool is_read = false;
+    uint32_t waits = 0, all_waits = 0;
+  };
+  std::vector<Ahead> aheads_;
   uint64_t num_changes_ = 0;
   uint64_t version_ = ~uint64_t{0};  // of the topology, when it was seen last
 };
