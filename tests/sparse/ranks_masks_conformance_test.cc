@@ -378,6 +378,14 @@ TEST_P(RankMasks, ACellAtABorderGoesForBothSides) {
     program.launch(spread_some_1d, over(leaf), now, leaf.topology(), back);
     finish(leaf.deactivate(first));
     look();
+    // The cells before the gaps fill them: the other side knows nothing of that.
+    finish(leaf.activate(first));
+    finish(leaf.deactivate(last));
+    MaskCube on = line;
+    on.at[0] = 1;
+    program.launch(spread_some_1d, over(leaf), now, leaf.topology(), on);
+    look();
+    EXPECT_GT(seen[4].size(), 2 * (256 - last.size()));
     EXPECT_LT(seen[1].size(), seen[0].size());
     EXPECT_GT(seen[2].size(), seen[1].size());
     return seen;
