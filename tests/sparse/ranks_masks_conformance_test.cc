@@ -76,6 +76,7 @@ class MaskProgram {
 
   Seen run(int steps) {
     Seen seen;
+    set(), set();
     for (int i = 0; i < steps; ++i) {
       step(i);
       if (i % 3 == 2) look(seen);
@@ -222,10 +223,10 @@ class MaskProgram {
   }
   // Cells go that the launch before has activated, before their owners know of them.
   void go() {
-    const int how = draw(6);
+    const int how = draw(14);
     if (how == 0) finish(leaf_.deactivate_all());
-    if (how == 1) drop_blocks();
-    if (how == 2) finish(tree_.deactivate_all());
+    if (how == 1) finish(tree_.deactivate_all());
+    if (how == 2) drop_blocks();
     if (how > 2) finish(leaf_.deactivate(draw_cells(200)));
     if (draw(2) == 0) finish(leaf_.activate(draw_cells(5)));
   }
