@@ -443,6 +443,32 @@ TEST_P(RankMasks, BlocksMoveWithTheirCells) {
   });
 }
 
+// An axis that is cut alone, and one that lies in the blocks whole.
+TEST_P(RankMasks, AxesMayBeDividedByOneNodeAlone) {
+  for (const bool is_masked : {false, true}) {
+    SCOPED_TRACE(is_masked);
+    expect_same([is_masked](const std::optional<Cluster>& cluster) {
+      Tree tree = make_tree(cluster, {.name = "axes"});
+      const Node block = tree.root().pointer({Axis::i}, {32});
+      const Node leaf =
+          is_masked ? block.bitmasked({Axis::i, Axis::j}, {2, 64}) : block.dense({Axis::i, Axis::j}, {2, 64});
+      Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
+      Program program(share(&tree.storage().device()));
+      program.launch(start2, range(40), now, 7, 10, 3);
+      Seen seen;
+      for (int step = 0; step < 6; ++step) {
+        program.launch(spread2, over(leaf), now, leaf.topology(), 1 + 3 * (step % 2), 1, 64);
+        program.launch(smooth2, over(leaf), Smooth{now, next}, 0.5f);
+        std::swap(now, next);
+        seen.emplace_back();
+        for (const auto& [at, value] : wait_all_cells(cluster, now)) seen.back().emplace_back(at, value);
+      }
+      EXPECT_GT(seen.back().size(), 40u);
+      return seen;
+    });
+  }
+}
+
 // Masks come with the blocks, in as many messages as blocks alone take.
 TEST_P(RankMasks, TakeNoMessagesOfTheirOwn) {
   run_on_ranks(n(), [&](std::shared_ptr<RankLink> link) {
