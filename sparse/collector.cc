@@ -9,6 +9,7 @@
 #include "dynamic_lists.kernels.h"
 #include "gpu/host_access.h"
 #include "runtime_collection.kernels.h"
+#include "sparse/ranks/block_masks.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
@@ -176,6 +177,8 @@ BoundLaunch bind_deactivate_all(const Node& node) {
   launch.uses = make_intrusive<LaunchUses>(std::vector<LaunchUse>{use});
   launch.needs_repeat = [&tree, id = node.id()](InStream& s, LaunchBlock&) {
     tree.collector().recycle_below(s, id);
+    if (tree.is_over_ranks() && tree.layout().node(id).kind == NodeKind::kBitmasked)
+      deactivate_everywhere(s, tree, id);
     tree.collector().commit_topology(s);
     return false;
   };

@@ -71,6 +71,13 @@ std::vector<TreeCut::Sum> sums_in(const LaunchRequest& r, const LaunchUses& uses
   for (uint32_t i = 0; i < r.num_handles; ++i) {
     const LaunchUse& use = uses.all[i];
     if (tree_of(use) != tree || !is_sum(use)) continue;
+    // Sums would go to blocks that are here for this launch alone, or would be home before it is known there
+    // that their cell is active.
+    if (uses.does_to(tree, effect::kActivates))
+      refuse_launch(
+          r, fmt::format("{}, and tree '{}' is cut over ranks: the launch activates cells of the tree, "
+                         "too, and adds to what may be active here alone; use two launches",
+                         use.name, tree->options().name));
     if (r.handles[i].sum == device::SumKind::kMixed)
       refuse_launch(r, fmt::format("{}, and tree '{}' is cut over ranks: sums of numbers of several types do "
                                    "not go from rank to rank",

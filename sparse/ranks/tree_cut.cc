@@ -18,6 +18,7 @@
 #include "sparse/device/space_curve.h"
 #include "sparse/loop.h"
 #include "sparse/ranks/agreed_error.h"
+#include "sparse/ranks/rank_bytes.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
@@ -28,7 +29,6 @@ using device::NodeKind;
 
 // Parts are chosen anew when the largest has so many times what the largest could have.
 constexpr uint64_t kMostUneven = 5, kMostUnevenOf = 4;
-constexpr double kMostUnevenWeights = 1.1;
 
 [[noreturn]] void refuse(const TreeLayout& layout, const std::string& why) {
   throw Error(ErrorCode::kInvalidArgument,
@@ -40,18 +40,18 @@ void wait_done(const AsyncValueRef<Chain>& done) {
   if (done.is_error()) throw done.error();
 }
 
-template <class T>
-RankLink::Bytes bytes_of(const std::vector<T>& values) {
-  const auto bytes = std::as_bytes(std::span(values));
-  return {bytes.begin(), bytes.end()};
-}
-template <class T>
-std::vector<T> values_of(const RankLink::Bytes& bytes) {
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (values.size() * sizeof(T) != bytes.size())
-    throw Error(ErrorCode::kInternal, "ranks are out of step: all give the same calls in the same order");
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-  return values;
+// Returns the lowest pointer node, whose cells are the blocks.
+uint32_t find_cut(const TreeLayout& layout) {
+  const std::vector<TreeNode>& nodes = layout.nodes();
+  uint32_t cut = 0;
+  for (uint32_t id = 1; id < nodes.size(); ++id) {
+    if (nodes[id].kind != NodeKind::kPointer) continue;
+    if (nodes[id].parent != cut)
+      refuse(layout, layout.path(id) + " is not in the pointer node above it: these are one in another");
+    cut = id;
+  }
+  if (cut == 0) refuse(layout, "there is no pointer node, whose cells would be cut");
+  return cut;
 }
 
 }  // namespace
@@ -61,23 +61,18 @@ TreeCut::TreeCut(const TreeLayout& layout, Cluster cluster)
       cluster_(std::move(cluster)),
       self_(static_cast<size_t>(cluster_.rank())),
       n_ranks_(static_cast<size_t>(cluster_.n_ranks())),
+      node_(find_cut(layout)),
       own_{std::vector<Blocks>(n_ranks_), {}},
       mirror_{std::vector<Blocks>(n_ranks_), {}},
+      masks_(layout, node_),
       is_stale_(layout.fields().size(), true),
       aheads_(layout.fields().size()) {
   const std::vector<TreeNode>& nodes = layout.nodes();
   for (uint32_t id = 1; id < nodes.size(); ++id) {
-    if (nodes[id].kind == NodeKind::kPointer) {
-      if (nodes[id].parent != node_)
-        refuse(layout, layout.path(id) + " is not in the pointer node above it: these are one in another");
-      node_ = id;
-    }
-  }
-  if (node_ == 0) refuse(layout, "there is no pointer node, whose cells would be cut");
-  for (uint32_t id = 1; id < nodes.size(); ++id) {
     if (nodes[id].kind == NodeKind::kPointer) continue;
-    if (nodes[id].kind != NodeKind::kDense || nodes[id].parent != node_)
-      refuse(layout, fmt::format("{} is no dense node right below {}", layout.path(id), layout.path(node_)));
+    if (nodes[id].kind == NodeKind::kDynamic || nodes[id].parent != node_)
+      refuse(layout, fmt::format("{} is no dense or bitmasked node right below {}", layout.path(id),
+                                 layout.path(node_)));
   }
   for (const TreeField& f : layout.fields()) {
     if (f.is_temporary()) refuse(layout, f.name + " is a temporary");
@@ -122,13 +117,54 @@ size_t TreeCut::owner_in(const std::vector<uint64_t>& ends, uint64_t place) {
 
 // ---- what goes from rank to rank
 
-std::vector<TreeCut::Blocks> TreeCut::wait_exchange_blocks(const std::vector<Blocks>& parts) const {
+namespace {
+
+template <class Blocks>
+Blocks joined(const std::vector<Blocks>& parts) {
+  Blocks all;
+  for (const Blocks& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+template <class Blocks>
+BlockMasks::Coords coords_of(const Blocks& blocks) {
+  BlockMasks::Coords coords;
+  for (const auto& b : blocks) coords.push_back(b.at);
+  return coords;
+}
+
+}  // namespace
+
+// A rank's part has its blocks, and behind them their masks.
+TreeCut::MaskedBlocks TreeCut::wait_exchange_blocks(const MaskedBlocks& parts) const {
+  const size_t words = masks_.words(), bytes_per_block = sizeof(Block) + words * sizeof(uint64_t);
   Parts bytes;
-  for (const Blocks& part : parts) bytes.push_back(bytes_of(part));
-  std::vector<Blocks> come;
-  for (const RankLink::Bytes& part : cluster_.wait_exchange(std::move(bytes)))
-    come.push_back(values_of<Block>(part));
+  auto masks = parts.masks.begin();
+  for (const Blocks& part : parts.blocks) {
+    const auto end = masks + static_cast<std::ptrdiff_t>(part.size() * words);
+    bytes.push_back(bytes_of(part));
+    const RankLink::Bytes behind = bytes_of(std::vector<uint64_t>(masks, end));
+    bytes.back().insert(bytes.back().end(), behind.begin(), behind.end());
+    masks = end;
+  }
+  MaskedBlocks come;
+  for (const RankLink::Bytes& part : cluster_.wait_exchange(std::move(bytes))) {
+    const size_t n = part.size() / bytes_per_block;
+    const std::span<const std::byte> all(part);
+    come.blocks.push_back(values_of<Block>(all.first(n * sizeof(Block))));
+    const std::vector<uint64_t> behind = values_of<uint64_t>(all.subspan(n * sizeof(Block)));
+    if (behind.size() != n * words) throw_out_of_step();
+    come.masks.insert(come.masks.end(), behind.begin(), behind.end());
+  }
   return come;
+}
+
+// Returns the masks of blocks that are here. Their number is right where this rank has failed, too: the
+// others wait for as many.
+std::vector<uint64_t> TreeCut::wait_read_masks(TreeStorage& tree, const std::vector<Blocks>& parts) {
+  const Blocks blocks = joined(parts);
+  std::vector<uint64_t> masks(blocks.size() * masks_.words());
+  do_own([&] { masks = masks_.wait_read(tree, coords_of(blocks)); });
+  return masks;
 }
 
 // ---- topology
@@ -142,9 +178,7 @@ TreeCut::Blocks TreeCut::wait_active_blocks(TreeStorage& tree) const {
 
 void TreeCut::wait_activate(TreeStorage& tree, const Blocks& blocks) const {
   if (blocks.empty()) return;
-  std::vector<Coord> coords;
-  for (const Block& b : blocks) coords.push_back(b.at);
-  wait_done(detail::node_of(TreeRef(share(&tree)), node_).activate(std::move(coords)));
+  wait_done(detail::node_of(TreeRef(share(&tree)), node_).activate(coords_of(blocks)));
 }
 
 void TreeCut::wait_drop(TreeStorage& tree, const std::vector<Coord>& blocks) const {
@@ -196,16 +230,6 @@ void TreeCut::wait_agree(const std::optional<Error>& failed) const {
   check_failed(failed, mark[0]);
 }
 
-// Does what this rank does for itself between two exchanges, which go on without it where it fails.
-template <class F>
-void TreeCut::do_own(F act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    if (!failed_) failed_ = error;
-  }
-}
-
 void TreeCut::wait_sync(TreeStorage& tree) {
   if (!is_open_) return;
   uint64_t version = 0;
@@ -229,17 +253,44 @@ void TreeCut::wait_sync(TreeStorage& tree) {
   is_open_ = false;
 }
 
-// Tells owners of what was activated here in their parts. Mirrors that were there before are theirs to drop.
-void TreeCut::wait_forward(TreeStorage& tree, Blocks& here) {
-  std::vector<Blocks> to(n_ranks_);
+// Returns what was activated here in others' parts: blocks that are no mirrors and, of mirrors, those with
+// cells that their owners do not know of. Mirrors that were there before are theirs to drop.
+TreeCut::MaskedBlocks TreeCut::wait_find_news(TreeStorage& tree, const Blocks& here) {
+  std::vector<Blocks> others(n_ranks_);
   for (const Block& b : here)
-    if (!is_own(b) && !std::ranges::binary_search(mirrors_, b)) to[owner(b.place)].push_back(b);
+    if (!is_own(b)) others[owner(b.place)].push_back(b);
+  const std::vector<uint64_t> masks = wait_read_masks(tree, others);
+  const auto words = static_cast<std::ptrdiff_t>(masks_.words());
+  MaskedBlocks news{std::vector<Blocks>(n_ranks_), {}};
+  auto mask = masks.begin();
+  for (size_t r = 0; r < n_ranks_; ++r) {
+    for (const Block& b : others[r]) {
+      const auto mirror = std::ranges::lower_bound(mirrors_, b);
+      bool is_news = mirror == mirrors_.end() || !(*mirror == b);
+      if (!is_news) {
+        const auto known = mirror_masks_.begin() + words * (mirror - mirrors_.begin());
+        for (std::ptrdiff_t w = 0; w < words; ++w) is_news = is_news || (mask[w] & ~known[w]) != 0;
+      }
+      if (is_news) {
+        news.blocks[r].push_back(b);
+        news.masks.insert(news.masks.end(), mask, mask + words);
+      }
+      mask += words;
+    }
+  }
+  return news;
+}
+
+// Tells owners of what was activated here in their parts.
+void TreeCut::wait_forward(TreeStorage& tree, Blocks& here) {
+  const MaskedBlocks told = wait_exchange_blocks(wait_find_news(tree, here));
   std::set<Block> wanted;
-  for (const Blocks& blocks : wait_exchange_blocks(to))
+  for (const Blocks& blocks : told.blocks)
     for (const Block& b : blocks)
       if (!std::ranges::binary_search(here, b)) wanted.insert(b);
   const Blocks come(wanted.begin(), wanted.end());
   do_own([&] { wait_activate(tree, come); });
+  do_own([&] { masks_.wait_add(tree, coords_of(joined(told.blocks)), told.masks); });
   const auto middle = here.insert(here.end(), come.begin(), come.end());
   std::inplace_merge(here.begin(), middle, here.end());
 }
@@ -274,79 +325,20 @@ void TreeCut::wait_cut(TreeStorage& tree, Blocks& here, std::vector<uint64_t> en
   });
 }
 
-double TreeCut::wait_balance(TreeStorage& tree, uint32_t node, std::span<const CellWeight> cells) {
-  struct Weight {
-    uint64_t place, weight;
-  };
-  std::map<uint64_t, uint64_t> sums;
-  uint32_t n_others = 0;
-  for (const CellWeight& w : cells) {
-    const std::optional<Block> block = block_of(node, w.cell);
-    if (!block || !is_own(*block))
-      ++n_others;
-    else
-      sums[block->place] += w.weight;
-  }
-  std::array<uint32_t, 1> most_others{n_others};
-  cluster_.wait_most(most_others);
-  if (most_others[0] > 0)
-    throw Error(ErrorCode::kOutOfRange,
-                fmt::format("tree '{}' over ranks: weights of {} cells that are not the rank's own",
-                            layout_.options().name, most_others[0]));
-  wait_sync(tree);
-  evens_blocks_ = false;
-  std::vector<Weight> own;
-  uint64_t own_sum = 0;
-  for (const auto& [place, weight] : sums) own.push_back({place, weight}), own_sum += weight;
-  const uint64_t most = cluster_.wait_max(own_sum), sum = cluster_.wait_sum(own_sum);
-  if (sum == 0) return 1;
-  const double uneven = static_cast<double>(most) * static_cast<double>(n_ranks_) / static_cast<double>(sum);
-  // Blocks may be so few that no cut is as even.
-  if (uneven <= std::max(kMostUnevenWeights, 1.05 * reached_)) return uneven;
-  std::vector<uint64_t> ends = ends_;
-  size_t r = 0;
-  uint64_t before = 0, before_part = 0, largest = 0;  // weights of what comes first on the curve
-  for (const RankLink::Bytes& bytes : cluster_.wait_exchange(Parts(n_ranks_, bytes_of(own)))) {
-    for (const Weight& w : values_of<Weight>(bytes)) {
-      // A part ends before the block whose middle lies beyond its share.
-      const double middle = static_cast<double>(before) + 0.5 * static_cast<double>(w.weight);
-      while (r + 1 < n_ranks_ &&
-             middle * static_cast<double>(n_ranks_) > static_cast<double>(sum) * static_cast<double>(r + 1))
-        ends[r++] = w.place, largest = std::max(largest, before - std::exchange(before_part, before));
-      before += w.weight;
-    }
-  }
-  largest = std::max(largest, before - before_part);
-  reached_ = static_cast<double>(largest) * static_cast<double>(n_ranks_) / static_cast<double>(sum);
-  for (; r + 1 < n_ranks_; ++r) ends[r] = ~uint64_t{0};
-  failed_.reset();
-  Blocks here;
-  do_own([&] { here = wait_active_blocks(tree); });
-  wait_cut(tree, here, std::move(ends));
-  wait_mirror(tree, here);
-  do_own([&] {
-    wait_in_order(tree.stream(), "sparse.ask_version",
-                  [&](InStream& s) { version_ = tree.lists().version(s); });
-  });
-  wait_agree(failed_);
-  is_stale_.assign(is_stale_.size(), true);
-  is_open_ = false;
-  ++num_changes_;
-  return uneven;
-}
-
-// Sends blocks that have got another owner there, with all their values.
+// Sends blocks that have got another owner there, with their masks and all their values.
 void TreeCut::wait_move(TreeStorage& tree, Blocks& here, const std::vector<uint64_t>& ends_before) {
-  std::vector<Blocks> to(n_ranks_);
+  MaskedBlocks to{std::vector<Blocks>(n_ranks_), {}};
   for (const Block& b : here)
-    if (owner_in(ends_before, b.place) == self_ && !is_own(b)) to[owner(b.place)].push_back(b);
-  const std::vector<Blocks> from = wait_exchange_blocks(to);
+    if (owner_in(ends_before, b.place) == self_ && !is_own(b)) to.blocks[owner(b.place)].push_back(b);
+  to.masks = wait_read_masks(tree, to.blocks);
+  const MaskedBlocks from = wait_exchange_blocks(to);
   Blocks come;
-  for (const Blocks& blocks : from)
+  for (const Blocks& blocks : from.blocks)
     for (const Block& b : blocks)
       if (!std::ranges::binary_search(here, b)) come.push_back(b);
   do_own([&] { wait_activate(tree, come); });
-  Lists given{to, {}}, taken{from, {}};
+  do_own([&] { masks_.wait_store(tree, coords_of(joined(from.blocks)), from.masks); });
+  Lists given{to.blocks, {}}, taken{from.blocks, {}};
   for (uint32_t field = 0; field < layout_.fields().size(); ++field)
     do_own([&] { wait_bring_values(tree, {field}, given, taken); });
   here.insert(here.end(), come.begin(), come.end());
@@ -376,12 +368,14 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
     for (const size_t r : ranks)
       if (r != self_) own_.blocks[r].push_back(b);
   }
-  mirror_.blocks = wait_exchange_blocks(own_.blocks);
+  MaskedBlocks told = wait_exchange_blocks({own_.blocks, wait_read_masks(tree, own_.blocks)});
+  mirror_.blocks = std::move(told.blocks);
   own_.cells.clear(), mirror_.cells.clear();
   ahead_.reset();
-  mirrors_.clear();
-  for (const Blocks& blocks : mirror_.blocks) mirrors_.insert(mirrors_.end(), blocks.begin(), blocks.end());
-  std::ranges::sort(mirrors_);
+  // They are in order: parts are in that of the ranks, and the blocks of each, too.
+  mirrors_ = joined(mirror_.blocks);
+  mirror_masks_ = std::move(told.masks);
+  COPPICE_DCHECK(std::ranges::is_sorted(mirrors_));
   std::vector<Coord> dropped;
   for (const Block& b : here)
     if (!is_own(b) && !std::ranges::binary_search(mirrors_, b)) dropped.push_back(b.at);
@@ -389,6 +383,7 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
   Blocks made;
   std::ranges::set_difference(mirrors_, here, std::back_inserter(made));
   do_own([&] { wait_activate(tree, made); });
+  do_own([&] { masks_.wait_store(tree, coords_of(mirrors_), mirror_masks_); });
 }
 
 // ---- cells and answers
@@ -431,8 +426,7 @@ void TreeCut::wait_complete(uint32_t field, const Coord& begin, const std::array
   const std::span<std::byte> mine(values, n * f.bytes);
   const Parts all = cluster_.wait_exchange(Parts(n_ranks_, RankLink::Bytes(mine.begin(), mine.end())));
   for (size_t r = 0; r < n_ranks_; ++r) {
-    if (all[r].size() != mine.size())
-      throw Error(ErrorCode::kInternal, "ranks are out of step: all give the same calls in the same order");
+    if (all[r].size() != mine.size()) throw_out_of_step();
     for (size_t i = 0; r != self_ && i < mine.size(); ++i) mine[i] |= all[r][i];
   }
 }

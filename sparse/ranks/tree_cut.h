@@ -10,9 +10,9 @@
 // changed and which fields' mirrors are out of date, and they come to the exchanges together:
 //
 //   wait_sync()     before a launch, when cells may have come or gone since: blocks that were activated in
-//                   others' parts are told to their owners; parts are chosen anew where they have become
-//                   uneven, and blocks that change hands are sent with all their values; mirrors are made and
-//                   dropped
+//                   others' parts, or had cells activated, are told to their owners; parts are chosen anew
+//                   where they have become uneven, and blocks that change hands are sent with all their values;
+//                   mirrors are made and dropped
 //   wait_fresh()    before a launch that reads around its own cells: owners send the values of the blocks
 //                   that others mirror
 //   wait_clear_mirrors(), wait_sum_home()
@@ -34,6 +34,7 @@
 #include "sparse/device/sum_types.h"
 #include "sparse/loop_lists.h"
 #include "sparse/ranks/balance.h"
+#include "sparse/ranks/block_masks.h"
 #include "sparse/ranks/cluster.h"
 
 namespace coppice {
@@ -42,8 +43,9 @@ class TreeStorage;
 
 class TreeCut {
  public:
-  // Errors: kInvalidArgument for a tree whose nodes are not: pointer nodes one in another, and dense nodes
-  // with nothing below them in the last one; for temporaries, and more than 2^21 blocks along an axis.
+  // Errors: kInvalidArgument for a tree whose nodes are not: pointer nodes one in another, and dense or
+  // bitmasked nodes with nothing below them in the last one; for temporaries, and more than 2^21 blocks along
+  // an axis.
   TreeCut(const TreeLayout& layout, Cluster cluster);
 
   const Cluster& cluster() const { return cluster_; }
@@ -115,14 +117,28 @@ class TreeCut {
   uint32_t failed_mark(const std::optional<Error>& failed) const;
   void check_failed(const std::optional<Error>& failed, uint32_t mark) const;
   void wait_agree(const std::optional<Error>& failed) const;
+  // Does what this rank does for itself between two exchanges, which go on without it where it fails.
   template <class F>
-  void do_own(F act);
+  void do_own(F act) {
+    try {
+      act();
+    } catch (const Error& error) {
+      if (!failed_) failed_ = error;
+    }
+  }
   Block block_at(const Coord& at) const;
   std::optional<Block> block_of(uint32_t node, const Coord& cell) const;  // nothing outside of the domain
   size_t owner(uint64_t place) const { return owner_in(ends_, place); }
   static size_t owner_in(const std::vector<uint64_t>& ends, uint64_t place);
   bool is_own(const Block& b) const { return owner(b.place) == self_; }
-  std::vector<Blocks> wait_exchange_blocks(const std::vector<Blocks>& parts) const;
+  // Blocks by rank and, one behind the other in the same order, the words of their masks.
+  struct MaskedBlocks {
+    std::vector<Blocks> blocks;
+    std::vector<uint64_t> masks;
+  };
+  MaskedBlocks wait_exchange_blocks(const MaskedBlocks& parts) const;
+  std::vector<uint64_t> wait_read_masks(TreeStorage& tree, const std::vector<Blocks>& parts);
+  MaskedBlocks wait_find_news(TreeStorage& tree, const Blocks& here);
   Blocks wait_active_blocks(TreeStorage& tree) const;
   void wait_activate(TreeStorage& tree, const Blocks& blocks) const;
   void wait_drop(TreeStorage& tree, const std::vector<Coord>& blocks) const;
@@ -176,7 +192,9 @@ class TreeCut {
   std::vector<uint64_t> ends_;  // of each rank's part of the curve
   Lists own_, mirror_;          // own blocks that a rank mirrors, and a rank's blocks that are mirrored here
   Blocks mirrors_;              // all of mirror_, in order
-  IntrusivePtr<Buffer> staging_;  // for values on their way between the device and the host
+  const BlockMasks masks_;
+  std::vector<uint64_t> mirror_masks_;  // of mirrors_, as their owners told
+  IntrusivePtr<Buffer> staging_;        // for values on their way between the device and the host
   bool is_open_ = true;
   bool evens_blocks_ = true;     // until the program says what the work is
   double reached_ = 1;           // by the last cut of wait_balance(): the largest part's share

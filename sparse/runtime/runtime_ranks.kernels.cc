@@ -1,5 +1,5 @@
 // Kernels for trees over ranks (sparse/ranks/tree_cut.h): loop lists of a rank's own blocks, and blocks'
-// values packed for others.
+// values and masks for others.
 //
 // Runs over any tree and any type of value: layouts come as data, values as bytes.
 #include "sparse/device/space_curve.h"
@@ -117,4 +117,58 @@ COPPICE_KERNEL(add_values, Item i, CoppiceBlockValues v, const int32_t* blocks, 
     if (kind == SumKind::kWord32) add_numbers<uint32_t>(value, from, v.value_bytes);
     if (kind == SumKind::kWord64) add_numbers<uint64_t>(value, from, v.value_bytes);
   });
+}
+
+// Says where the active masks of a bitmasked node's containers are, of which each block has one, and where
+// their words are among those of all masks of a block.
+struct CoppiceBlockMasks {
+  const TreeState* tree;
+  const NodeLayout *node, *cut;  // the cut node's cells are the blocks
+  uint32_t first, words;
+  uint32_t block_words;
+  uint32_t unused;
+};
+
+// Returns a block's mask, or null where it is not there.
+static uint64_t* mask_of(const CoppiceBlockMasks& m, const int32_t* at) {
+  const LevelLayout& cut = m.node->level[m.node->depth - 2];
+  uint32_t first[kMaxDims];
+  for (int d = 0; d < kMaxDims; ++d)
+    first[d] = static_cast<uint32_t>(m.node->origin[d]) +
+               (static_cast<uint32_t>(at[d]) - static_cast<uint32_t>(m.cut->origin[d])) * cut.span[d];
+  const CellRef cell =
+      find(*m.node, m.tree,
+           {static_cast<int32_t>(first[0]), static_cast<int32_t>(first[1]), static_cast<int32_t>(first[2])});
+  return cell.active ? reinterpret_cast<uint64_t*>(cell.container) : nullptr;
+}
+// Item i is block i; blocks: i32[n][3], missing leading axes 0; words: u64[n][block_words].
+COPPICE_KERNEL(read_masks, Item i, CoppiceBlockMasks m, const int32_t* blocks, uint64_t* words)
+{
+  const uint64_t* const mask = mask_of(m, blocks + 3 * i.index);
+  uint64_t* const to = words + static_cast<uint64_t>(i.index) * m.block_words + m.first;
+  for (uint32_t w = 0; w < m.words; ++w) to[w] = mask == nullptr ? 0 : mask[w];
+}
+COPPICE_KERNEL(store_masks, Item i, CoppiceBlockMasks m, const int32_t* blocks, const uint64_t* words)
+{
+  uint64_t* const mask = mask_of(m, blocks + 3 * i.index);
+  const uint64_t* const from = words + static_cast<uint64_t>(i.index) * m.block_words + m.first;
+  for (uint32_t w = 0; mask != nullptr && w < m.words; ++w) mask[w] = from[w];
+}
+// Inactive cells hold zeros already. Several items may have the same block.
+COPPICE_KERNEL(add_masks, Item i, CoppiceBlockMasks m, const int32_t* blocks, const uint64_t* words)
+{
+  uint64_t* const mask = mask_of(m, blocks + 3 * i.index);
+  const uint64_t* const from = words + static_cast<uint64_t>(i.index) * m.block_words + m.first;
+  for (uint32_t w = 0; mask != nullptr && w < m.words; ++w)
+    if (from[w] != 0) coppice_fetch_or_u64(mask + w, from[w]);
+}
+
+// Zeroes a node's containers in all cells of the pointer node right above it that were ever handed out. Item
+// i is cell i + 1.
+COPPICE_KERNEL(zero_in_all_cells, Item i, TreeState* tree, const NodeLayout* node, uint64_t container_bytes)
+{
+  const LevelLayout& above = node->level[node->depth - 2];
+  unsigned char* const cell =
+      tree->allocators[above.allocator].cells + (static_cast<uint64_t>(i.index) + 1) * above.cell_bytes;
+  zero_bytes(cell + above.child_offset, container_bytes);
 }
