@@ -63,7 +63,7 @@ void RankSteps<D>::wait_rebuild_grid(const StepArguments<D>& a) {
 }
 
 template <int D>
-bool RankSteps<D>::wait_migrate(const StepArguments<D>& a, IntrusivePtr<Buffer>& places) {
+void RankSteps<D>::wait_migrate(const StepArguments<D>& a, IntrusivePtr<Buffer>& places) {
   const uint64_t n = particles_.size();
   const CellOwners owners(grid_.leaf());
   const IntrusivePtr<Buffer> found = reserve(n, sizeof(uint32_t));
@@ -76,10 +76,9 @@ bool RankSteps<D>::wait_migrate(const StepArguments<D>& a, IntrusivePtr<Buffer>&
   std::vector<uint32_t> kept;
   kept.reserve(n);
   for (uint32_t i = 0; i < n; ++i) (owner_of[i] == self ? kept : to[owner_of[i]]).push_back(i);
-  if (cluster_.wait_sum(n - kept.size()) == 0) return false;
+  if (cluster_.wait_sum(n - kept.size()) == 0) return;
   if (!kept.empty()) device().wait_copy(found->data(), kept.data(), kept.size() * sizeof(uint32_t));
   particles_.wait_migrate(program_, found->as<const uint32_t>(), kept.size(), to, places);
-  return particles_.size() > kept.size();
 }
 
 template <int D>
@@ -118,14 +117,15 @@ uint64_t RankSteps<D>::wait_sort_once(const StepArguments<D>& a) {
   IntrusivePtr<Buffer> order = reserve(particles_.size(), sizeof(uint32_t));
   IntrusivePtr<Buffer> places = wait_note_places(a, order);
   wait_rebuild_grid(a);
-  const bool have_come = wait_migrate(a, places);
+  wait_migrate(a, places);
   const auto n = static_cast<int64_t>(particles_.size());
   if (order->size_bytes() < particles_.size() * sizeof(uint32_t))
     order = reserve(particles_.size(), sizeof(uint32_t));
   std::vector<uint32_t> in_order(particles_.size());
   for (uint32_t i = 0; i < in_order.size(); ++i) in_order[i] = i;
   if (n > 0) device().wait_copy(order->data(), in_order.data(), in_order.size() * sizeof(uint32_t));
-  if (have_come) wait_done(sort_by_key<uint64_t>(device(), places, order, n));
+  // A rank's own blocks are numbered in another order than all blocks (OwnPart), and some particles have come.
+  wait_done(sort_by_key<uint64_t>(device(), places, order, n));
   const IntrusivePtr<Buffer>& keys = particles_.keys();
   wait_done(program_.launch(kernels::ordered_block_keys<D>, own_range(n), grid_.numbers(),
                             particles_.arrays(), a.inv_dx, a.n_groups, order->as<const uint32_t>(),

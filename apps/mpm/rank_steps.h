@@ -43,8 +43,8 @@ class RankSteps final : public StepRunner<D> {
   // Notes how many particles own blocks have.
   void wait_note_weights(uint64_t n_blocks, uint32_t n_groups);
   void wait_rebuild_grid(const StepArguments<D>& a);
-  // Sends particles to their blocks' owners. Returns whether any came here.
-  bool wait_migrate(const StepArguments<D>& a, IntrusivePtr<Buffer>& places);
+  // Sends particles to their blocks' owners.
+  void wait_migrate(const StepArguments<D>& a, IntrusivePtr<Buffer>& places);
   IntrusivePtr<Buffer> reserve(uint64_t n, size_t each) const;
   Device& device() const { return program_.device(); }
 
