@@ -1,6 +1,9 @@
 // The MPM solver over ranks, for the benchmark `remote`; mpiexec starts it:
 //
-//   coppice-bench-solver-ranks weak|strong CELLS STEPS ROUNDS
+//   coppice-bench-solver-ranks weak|strong CELLS STEPS ROUNDS [LATER]
+//
+// With LATER the blocks' values that ranks exchange come as many microseconds later, as over a network, while
+// the ranks have their cores: what runs beside messages is seen by it.
 //
 // A block of jelly, CELLS cells high and wide, lies in a long box; with `weak` it is as many times as long as
 // there are ranks. Each rank has a cpu device of one thread. Rank 0 prints a line: how many particles all
@@ -14,8 +17,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <span>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "apps/mpm/rank_solver.h"
@@ -39,6 +45,26 @@ scene::SceneConfig make_scene(int cells, int length) {
       "solver_ranks.toml");
 }
 
+class LateLink final : public RankLink {
+ public:
+  LateLink(std::shared_ptr<RankLink> link, int later_us) : link_(std::move(link)), later_(later_us) {}
+  int rank() const override { return link_->rank(); }
+  int n_ranks() const override { return link_->n_ranks(); }
+  std::vector<Bytes> wait_exchange(std::vector<Bytes> parts) override {
+    return link_->wait_exchange(std::move(parts));
+  }
+  std::vector<Bytes> wait_exchange_known(std::vector<Bytes> parts, std::span<const uint64_t> sizes,
+                                         std::span<uint32_t> most) override {
+    if (std::ranges::any_of(sizes, [](uint64_t bytes) { return bytes > 0; }))
+      std::this_thread::sleep_for(later_);
+    return link_->wait_exchange_known(std::move(parts), sizes, most);
+  }
+
+ private:
+  const std::shared_ptr<RankLink> link_;
+  const std::chrono::microseconds later_;
+};
+
 // Returns particle steps per second.
 double measure(mpm::Solver& solver, int steps, int rounds) {
   const auto advance = [&] {
@@ -57,11 +83,13 @@ double measure(mpm::Solver& solver, int steps, int rounds) {
 }
 
 int run(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc != 5 && argc != 6) return 2;
   const bool is_weak = std::string_view(argv[1]) == "weak";
   const int cells = std::atoi(argv[2]), steps = std::atoi(argv[3]), rounds = std::atoi(argv[4]);
   const executor::remote::MpiSession session;
-  const Cluster cluster(std::make_shared<executor::remote::MpiRankLink>(session.world()));
+  std::shared_ptr<RankLink> link = std::make_shared<executor::remote::MpiRankLink>(session.world());
+  if (argc == 6) link = std::make_shared<LateLink>(std::move(link), std::atoi(argv[5]));
+  const Cluster cluster(std::move(link));
   const scene::SceneConfig scene = make_scene(cells, is_weak ? cluster.n_ranks() : 1);
   const auto device = [] { return Device::cpu(1); };
   if (cluster.rank() != 0) {

@@ -124,7 +124,8 @@ uint64_t RankSteps<D>::wait_sort_once(const StepArguments<D>& a) {
   std::vector<uint32_t> in_order(particles_.size());
   for (uint32_t i = 0; i < in_order.size(); ++i) in_order[i] = i;
   if (n > 0) device().wait_copy(order->data(), in_order.data(), in_order.size() * sizeof(uint32_t));
-  // A rank's own blocks are numbered in another order than all blocks (OwnPart), and some particles have come.
+  // A rank's own blocks are numbered in another order than all blocks (OwnPart), and some particles have
+  // come.
   wait_done(sort_by_key<uint64_t>(device(), places, order, n));
   const IntrusivePtr<Buffer>& keys = particles_.keys();
   wait_done(program_.launch(kernels::ordered_block_keys<D>, own_range(n), grid_.numbers(),
