@@ -132,27 +132,49 @@ TEST(RanksParts, BlocksThatAreMirroredComeFirstWhereTheyAreStored) {
 class RanksPartsOnDevices : public RanksTest {};
 
 // Random numbers follow from a launch's number, which its parts share.
+template <class MakeLeaf>
+std::vector<std::vector<std::pair<Coord, float>>> run_noise(const std::optional<Cluster>& cluster, int side,
+                                                            MakeLeaf make_leaf) {
+  Tree tree = make_tree(cluster, {.name = "grid"});
+  const Node leaf = make_leaf(tree);
+  Field<float> now = leaf.template place<float>("now"), next = leaf.template place<float>("next");
+  Program program(share(&tree.storage().device()));
+  program.launch(start2, range(side * side), now, side, 0, 0);
+  std::vector<std::vector<std::pair<Coord, float>>> seen;
+  for (int step = 0; step < 6; ++step) {
+    program.launch(noise2, over(leaf), Smooth{now, next}, 0.25f);
+    program.launch(halve2, over(leaf), next);
+    program.launch(halve2, over(leaf), now);
+    std::swap(now, next);
+    // Stores between a launch that packs ahead and one that reads.
+    if (step % 2 == 0) program.launch(start2, range(9), now, 3, 14 + step, 30);
+    program.launch(noise2, over(leaf), Smooth{now, next}, 0.5f);
+    std::swap(now, next);
+    seen.push_back(wait_all_cells(cluster, now));
+  }
+  return seen;
+}
 TEST_P(RanksPartsOnDevices, GiveTheBitsOfOneLaunch) {
   expect_same([](const std::optional<Cluster>& cluster) {
-    Tree tree = make_tree(cluster, {.name = "grid"});
-    const Node leaf = tree.root().pointer({16, 16}).dense({4, 4});
-    Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next");
-    Program program(share(&tree.storage().device()));
-    program.launch(start2, range(48 * 48), now, 48, 0, 0);
-    std::vector<std::vector<std::pair<Coord, float>>> seen;
-    for (int step = 0; step < 6; ++step) {
-      program.launch(noise2, over(leaf), Smooth{now, next}, 0.25f);
-      program.launch(halve2, over(leaf), next);
-      program.launch(halve2, over(leaf), now);
-      std::swap(now, next);
-      // Stores between a launch that packs ahead and one that reads.
-      if (step % 2 == 0) program.launch(start2, range(9), now, 3, 14 + step, 30);
-      program.launch(noise2, over(leaf), Smooth{now, next}, 0.5f);
-      std::swap(now, next);
-      seen.push_back(wait_all_cells(cluster, now));
-    }
-    return seen;
+    return run_noise(cluster, 48, [](Tree& tree) { return tree.root().pointer({16, 16}).dense({4, 4}); });
   });
+}
+TEST_P(RanksPartsOnDevices, GiveTheBitsOfOneLaunchOverMaskedCells) {
+  expect_same([](const std::optional<Cluster>& cluster) {
+    return run_noise(cluster, 45, [](Tree& tree) { return tree.root().pointer({16, 16}).bitmasked({4, 4}); });
+  });
+}
+// Leaves of which a loop's item has a piece.
+TEST_P(RanksPartsOnDevices, GiveTheBitsOfOneLaunchOverPiecesOfLeaves) {
+  const int side = std::string_view(GetParam().device) == "simt" ? 110 : 500;
+  for (const bool masked : {false, true}) {
+    expect_same([masked, side](const std::optional<Cluster>& cluster) {
+      return run_noise(cluster, side, [masked](Tree& tree) {
+        const Node block = tree.root().pointer({6, 6});
+        return masked ? block.bitmasked({96, 96}) : block.dense({96, 96});
+      });
+    });
+  }
 }
 
 // A part that fails on one rank is the launch that fails, on all of them, and they go on together.
