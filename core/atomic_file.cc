@@ -105,6 +105,13 @@ void AtomicFile::write_through(std::string_view bytes) {
   if (const int error = write_all(descriptor_, bytes); error != 0) fail("cannot be written", error);
 }
 
+void AtomicFile::set_size(uint64_t size_bytes) {
+  temporary_path();
+  COPPICE_CHECK(descriptor_ >= 0 && !has_written_, "{} has no size to be set any more", path_);
+  if (const int error = coppice::set_size(descriptor_, size_bytes); error != 0)
+    fail("cannot be written", error);
+}
+
 void AtomicFile::commit() {
   COPPICE_CHECK(descriptor_ >= 0, "{} is committed twice or after a failure", path_);
   flush();

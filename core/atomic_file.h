@@ -5,7 +5,8 @@
 //   file.write(std::as_bytes(std::span(positions)));
 //   file.commit();                              // without it, the destructor removes the temporary
 //
-// A library that writes by name itself is given temporary_path() instead of write(); then comes commit().
+// A library that writes by name itself is given temporary_path() instead of write(); then comes commit(). So
+// are other processes that write parts of it (core/file_part.h).
 // Whatever fails throws Error(kIo) with the path and the reason and leaves no temporary behind; a file that
 // was there before stays as it was until commit() replaces it. Links are followed. What is no regular file,
 // such as a pipe or a device, is not replaced: the bytes go there as they come (see output_target.h for the
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +34,10 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+
+  // Makes the file so long, for those who write parts of it (core/file_part.h) instead of write(). Errors:
+  // kIo, also for a stream.
+  void set_size(uint64_t size_bytes);
 
   // Brings the file to disk, renames it, and brings the folder to disk. It is called once, and nothing is
   // written afterwards.

@@ -133,4 +133,11 @@ int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
+int set_size(int descriptor, uint64_t size_bytes) {
+  const WithoutSignalsOfWrites quiet;
+  while (ftruncate(descriptor, static_cast<off_t>(size_bytes)) < 0)
+    if (errno != EINTR) return errno;
+  return 0;
+}
+
 }  // namespace coppice

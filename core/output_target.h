@@ -2,6 +2,7 @@
 // a pipe, a device or a descriptor, which stays what it is and is written to.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,7 @@ OutputTarget open_output(const std::string& name);
 // Writes all of it and returns 0, or the number of the error that the write met: EPIPE for a pipe that nobody
 // reads any more, EFBIG for a file above the process's limit, without their signals.
 int write_all(int descriptor, std::string_view bytes);
+// Makes a file so long, with zeros where nothing was written; returns as write_all() does.
+int set_size(int descriptor, uint64_t size_bytes);
 
 }  // namespace coppice
