@@ -12,16 +12,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "apps/mpm/collect.h"
 #include "apps/mpm/emission.h"
 #include "apps/mpm/solver_types.h"
-#include "core/check.h"
 #include "gpu/device.h"
 #include "mpm.kernels.h"
 #include "sparse/program.h"
@@ -100,11 +97,12 @@ class ParticleStore {
   // Calls visit(rows, i) for every particle, in order, with attribute a of it at rows[a][i]; only those
   // attributes that are asked for.
   template <class F>
-  void wait_for_each(std::span<const int> attributes, F&& visit) const;
-  // The same of all ranks' particles, by rank, on the first rank; on the others nothing is visited. All ranks
-  // call it together.
+  void wait_for_each(std::span<const int> attributes, F&& visit) const {
+    wait_for_each(attributes, 0, n_, std::forward<F>(visit));
+  }
+  // The same for particles from `begin` on and before `end`.
   template <class F>
-  void wait_for_each_everywhere(std::span<const int> attributes, F&& visit) const;
+  void wait_for_each(std::span<const int> attributes, uint64_t begin, uint64_t end, F&& visit) const;
 
   uint64_t array_bytes() const;
   uint64_t sorting_bytes() const;
@@ -146,35 +144,17 @@ AsyncValueRef<Chain> ParticleStore<D>::reorder(Program& program, int64_t n, cons
 
 template <int D>
 template <class F>
-void ParticleStore<D>::wait_for_each(std::span<const int> attributes, F&& visit) const {
-  const uint64_t room = std::min(n_, kRowParticles);
+void ParticleStore<D>::wait_for_each(std::span<const int> attributes, uint64_t begin, uint64_t end,
+                                     F&& visit) const {
+  const uint64_t room = std::min(end - begin, kRowParticles);
   std::vector<float> values(attributes.size() * room);
   std::array<const float*, A::kCount> rows{};
   for (size_t a = 0; a < attributes.size(); ++a)
     rows[static_cast<size_t>(attributes[a])] = values.data() + a * room;
-  for (uint64_t first = 0; first < n_; first += kRowParticles) {
-    const uint64_t n = std::min(n_ - first, kRowParticles);
+  for (uint64_t first = begin; first < end; first += kRowParticles) {
+    const uint64_t n = std::min(end - first, kRowParticles);
     for (size_t a = 0; a < attributes.size(); ++a)
       device_->wait_copy(values.data() + a * room, attribute(attributes[a]) + first, n * sizeof(float));
-    for (uint64_t i = 0; i < n; ++i) visit(rows, i);
-  }
-}
-
-template <int D>
-template <class F>
-void ParticleStore<D>::wait_for_each_everywhere(std::span<const int> attributes, F&& visit) const {
-  if (!cluster_) return wait_for_each(attributes, std::forward<F>(visit));
-  RankLink::Bytes own(attributes.size() * n_ * sizeof(float));
-  for (size_t a = 0; a < attributes.size(); ++a)
-    device_->wait_copy(own.data() + a * n_ * sizeof(float), attribute(attributes[a]), n_ * sizeof(float));
-  for (const RankLink::Bytes& come : wait_collect(*cluster_, std::move(own))) {
-    const uint64_t n = come.size() / sizeof(float) / attributes.size();
-    COPPICE_CHECK(come.size() == n * attributes.size() * sizeof(float), "{} bytes", come.size());
-    std::vector<float> values(n * attributes.size());
-    if (n > 0) std::memcpy(values.data(), come.data(), come.size());
-    std::array<const float*, A::kCount> rows{};
-    for (size_t a = 0; a < attributes.size(); ++a)
-      rows[static_cast<size_t>(attributes[a])] = values.data() + a * n;
     for (uint64_t i = 0; i < n; ++i) visit(rows, i);
   }
 }

@@ -1,18 +1,17 @@
 // Calls of the first rank, as messages (see rank_solver.h).
 #include "apps/mpm/rank_solver.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <exception>
-#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "apps/mpm/agreement.h"
+#include "core/check.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "sparse/ranks/agreed_error.h"
@@ -27,6 +26,7 @@ enum class Call : uint32_t {
   kStats,
   kSnapshot,
   kDensity,
+  kTogether,
   kPack,
   kGridNode,
   kParameters,
@@ -111,35 +111,17 @@ Message wait_share(const Cluster& cluster, const Message& own) {
   return m;
 }
 
-// Makes this rank's part. An Error of any rank is thrown on the first one; the others get nothing then.
+// Makes this rank's part. Errors: AgreedError.
 std::unique_ptr<Solver> wait_make(IntrusivePtr<Device> device, const scene::SceneConfig& scene,
                                   const SolverOptions& options) {
   std::unique_ptr<Solver> solver;
-  std::optional<Error> failed;
-  try {
-    solver = make_own_solver(std::move(device), scene, options);
-  } catch (const Error& error) {
-    failed = error;
-  }
-  const Cluster& cluster = *options.cluster;
-  const std::string text = failed ? failed->what() : "";
-  RankLink::Bytes own(text.size());
-  if (!text.empty()) std::memcpy(own.data(), text.data(), text.size());
-  const auto all = cluster.wait_exchange({static_cast<size_t>(cluster.n_ranks()), own});
-  if (cluster.rank() != 0 && std::ranges::any_of(all, [](const auto& text) { return !text.empty(); }))
-    return nullptr;  // the first rank tells of it
-  if (failed) throw *failed;
-  for (size_t r = 0; r < all.size(); ++r) {
-    if (all[r].empty()) continue;
-    std::string theirs(all[r].size(), ' ');
-    std::memcpy(theirs.data(), all[r].data(), all[r].size());
-    throw Error(ErrorCode::kUnavailable, fmt::format("rank {}: {}", r, theirs));
-  }
+  wait_agreed(*options.cluster, [&] { solver = make_own_solver(std::move(device), scene, options); });
   return solver;
 }
 
 // The other ranks give a call's arguments, which they were sent, to their own solvers.
-void follow_call(Solver& solver, scene::SceneConfig& scene, const Cluster& cluster, const Message& m) {
+void follow_call(Solver& solver, scene::SceneConfig& scene, const SolverOptions& options, const Message& m) {
+  const Cluster& cluster = *options.cluster;
   switch (m.call) {
     case Call::kEnd:
       break;
@@ -158,6 +140,12 @@ void follow_call(Solver& solver, scene::SceneConfig& scene, const Cluster& clust
     case Call::kDensity:
       solver.wait_density_with({.velocity = m.number[0] != 0});
       break;
+    case Call::kTogether: {
+      COPPICE_CHECK(options.act_together, "the first rank acts together with ranks that have nothing to do");
+      const RankLink::Bytes message = wait_share_bytes(cluster, {});
+      solver.wait_together(message, [&](SolverPart& own) { options.act_together(own, message); });
+      break;
+    }
     case Call::kPack: {
       std::vector<render::PackedPoint> none;
       solver.wait_pack(static_cast<PointValue>(m.number[0]), none);
@@ -224,6 +212,13 @@ class RankSolver final : public Solver {
   DensityBlocks wait_density_with(const GridParts& parts) override {
     return call(with_number(Call::kDensity, parts.velocity ? 1 : 0),
                 [&] { return own_->wait_density_with(parts); });
+  }
+  void wait_together(std::span<const std::byte> message,
+                     const std::function<void(SolverPart&)>& act) override {
+    call({.call = Call::kTogether}, [&] {
+      wait_share_bytes(cluster_, {message.begin(), message.end()});
+      own_->wait_together(message, act);
+    });
   }
   void wait_pack(PointValue value, std::vector<render::PackedPoint>& points) override {
     call(with_number(Call::kPack, static_cast<int>(value)), [&] { own_->wait_pack(value, points); });
@@ -314,12 +309,17 @@ std::unique_ptr<Solver> lead_ranks(IntrusivePtr<Device> device, const scene::Sce
 void follow(IntrusivePtr<Device> device, const scene::SceneConfig& given, const SolverOptions& options) {
   const Cluster& cluster = *options.cluster;
   scene::SceneConfig scene = given;
-  const std::unique_ptr<Solver> solver = wait_make(std::move(device), scene, options);
-  while (solver) {
+  std::unique_ptr<Solver> solver;
+  try {
+    solver = wait_make(std::move(device), scene, options);
+  } catch (const AgreedError&) {
+    return;  // the first rank tells of it
+  }
+  while (true) {
     const Message m = wait_share(cluster, {});
     if (m.call == Call::kEnd) return;
     try {
-      follow_call(*solver, scene, cluster, m);
+      follow_call(*solver, scene, options, m);
     } catch (const Error& error) {
       if (!is_of_all(error)) throw;  // or else the first rank has met it, too, and decides
     }

@@ -5,8 +5,9 @@
 //     const auto solver = Solver::create(device, scene, {.cluster = cluster});
 //
 // Each rank has a part of the grid and the particles in it (rank_steps.h). All give the same scene. Particles
-// and blocks of all ranks come to the first one when they are asked for. Stats are of all, and so is the
-// number of particles; what memory is used is told of the first rank.
+// and blocks of all ranks come to the first one when they are asked for; what each rank can do with its own
+// part they do together (solver_part.h). Stats are of all, and so is the number of particles; what memory is
+// used is told of the first rank.
 #pragma once
 #include <memory>
 

@@ -3,38 +3,18 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <numeric>
 #include <span>
 #include <utility>
 
 #include "apps/mpm/collect.h"
 #include "apps/mpm/launched.h"
+#include "apps/mpm/particle_rows.h"
 #include "core/error.h"
 #include "mpm.kernels.h"
 #include "sparse/tree_storage.h"
 
 namespace coppice::mpm {
-namespace {
-
-ParticleSnapshot make_snapshot(uint64_t n, int dim, const SnapshotParts& parts) {
-  const auto matrices = n * static_cast<uint64_t>(dim * dim);
-  ParticleSnapshot s;
-  s.position.resize(n);
-  s.velocity.resize(n);
-  s.volume_ratio.resize(n);
-  s.material_scalar.resize(n);
-  s.material.resize(n);
-  s.emitter.resize(n);
-  s.mass.resize(n);
-  if (parts.affine) s.affine.resize(matrices);
-  if (parts.deformation) s.deformation.resize(matrices);
-  if (parts.stress) s.stress.resize(n * static_cast<uint64_t>(dim * (dim + 1) / 2));
-  return s;
-}
-
-}  // namespace
-
 template <int D>
 void Readback<D>::compile() {
   state_.program.compile(kernels::elastic_energies<D>, range(1), state_.particles.arrays(),
@@ -107,72 +87,14 @@ double Readback<D>::wait_elastic_energy() {
 }
 
 template <int D>
-typename Readback<D>::PlacesById Readback<D>::wait_places_by_id() const {
-  const ParticleStore<D>& particles = state_.particles;
-  constexpr uint64_t kSparse = 8;  // ids for each particle: where they stream through, ids go up for ever
-  PlacesById places;
-  if (particles.next_id() > kSparse * particles.num_everywhere()) {
-    places.sorted.reserve(particles.num_everywhere());
-    particles.wait_for_each_everywhere(std::array{int{A::kId}}, [&](const auto& rows, uint64_t i) {
-      places.sorted.push_back(std::bit_cast<uint32_t>(rows[A::kId][i]));
-    });
-    std::ranges::sort(places.sorted);
-    return places;
-  }
-  const bool is_whole = particles.next_id() == particles.num_everywhere();
-  places.table.assign(particles.next_id(), is_whole);
-  if (!is_whole) {
-    particles.wait_for_each_everywhere(std::array{int{A::kId}}, [&](const auto& rows, uint64_t i) {
-      places.table[std::bit_cast<uint32_t>(rows[A::kId][i])] = 1;
-    });
-  }
-  std::exclusive_scan(places.table.begin(), places.table.end(), places.table.begin(), 0u);
-  return places;
-}
-
-template <int D>
 ParticleSnapshot Readback<D>::wait_snapshot(const SnapshotParts& parts) const {
-  wait_done(state_.device->default_stream().barrier());
-  const bool is_first = !state_.cluster || state_.cluster->rank() == 0;
-  ParticleSnapshot s = make_snapshot(is_first ? state_.particles.num_everywhere() : 0, D, parts);
-  constexpr size_t n_matrix = D * D, n_stress = D * (D + 1) / 2;
-  const Vec3f shift = state_.origin().template cast<float>();
-  const PlacesById place_of = wait_places_by_id();
-  std::vector<int> needed{A::kScalar, A::kGroup, A::kId};
-  const auto need = [&](int first, size_t count) {
-    for (size_t k = 0; k < count; ++k) needed.push_back(first + static_cast<int>(k));
-  };
-  need(A::kPosition, D), need(A::kVelocity, D), need(A::kDeformation, n_matrix);
-  if (parts.affine) need(A::kAffine, n_matrix);
-  if (parts.stress) need(A::kStress, n_stress);
-  state_.particles.wait_for_each_everywhere(needed, [&](const auto& rows, uint64_t i) {
-    const size_t id = place_of(std::bit_cast<uint32_t>(rows[A::kId][i]));
-    s.position[id] = s.velocity[id] = Vec3f::Zero();
-    SmallMat<float, D> f{};
-    for (int k = 0; k < D; ++k) {
-      s.position[id][k] = rows[A::kPosition + k][i] + shift[k];
-      s.velocity[id][k] = rows[A::kVelocity + k][i];
-    }
-    for (size_t k = 0; k < n_matrix; ++k) {
-      f.m[k] = rows[A::kDeformation + k][i];
-      if (parts.deformation) s.deformation[id * n_matrix + k] = f.m[k];
-      if (parts.affine) s.affine[id * n_matrix + k] = rows[A::kAffine + k][i];
-    }
-    for (size_t k = 0; parts.stress && k < n_stress; ++k)
-      s.stress[id * n_stress + k] = rows[A::kStress + k][i];
-    const auto e = static_cast<size_t>(rows[A::kGroup][i]);
-    const Group<D>& group = state_.groups[e];
-    s.emitter[id] = static_cast<uint32_t>(e);
-    s.mass[id] = group.mass;
-    s.material[id] = static_cast<uint32_t>(state_.scene.emitters[e].material_id);
-    s.material_scalar[id] = rows[A::kScalar][i];
-    s.volume_ratio[id] = group.kind == MaterialKind::kWater ? s.material_scalar[id] : determinant(f);
-  });
-  return s;
+  const auto n_ranks = static_cast<size_t>(state_.cluster ? state_.cluster->n_ranks() : 1);
+  return wait_rows(state_, parts, std::vector<uint64_t>(n_ranks, state_.particles.num_everywhere()));
 }
 
 template <int D>
-DensityBlocks Readback<D>::wait_join_blocks(DensityBlocks d, const GridParts& parts) const {
+DensityBlocks Readback<D>::wait_density(const GridParts& parts) {
+  DensityBlocks d = wait_own_blocks(parts);
   wait_collect(state_.cluster, d.origins);
   wait_collect(state_.cluster, d.values);
   if (parts.velocity) wait_collect(state_.cluster, d.velocity);
@@ -180,13 +102,13 @@ DensityBlocks Readback<D>::wait_join_blocks(DensityBlocks d, const GridParts& pa
 }
 
 template <int D>
-DensityBlocks Readback<D>::wait_density(const GridParts& parts) {
+DensityBlocks Readback<D>::wait_own_blocks(const GridParts& parts) {
   DensityBlocks d;
   d.block_size = kBlockSize<D>;
   d.dx = state_.arguments.dx;
   d.origin = state_.origin().template cast<float>();
   constexpr size_t nodes = 64;  // of a block, in 2-D and in 3-D
-  if (state_.n_blocks == 0) return wait_join_blocks(std::move(d), parts);
+  if (state_.n_blocks == 0) return d;
   d.values.resize(state_.n_blocks * nodes);
   d.origins.resize(state_.n_blocks * 3);
   const size_t value_bytes = d.values.size() * sizeof(float),
@@ -204,7 +126,7 @@ DensityBlocks Readback<D>::wait_density(const GridParts& parts) {
   // In 2-D a block's first coordinate is that of an axis which is not there.
   for (size_t b = 0; D == 2 && b < state_.n_blocks; ++b)
     std::rotate(&d.origins[3 * b], &d.origins[3 * b + 1], &d.origins[3 * b] + 3);
-  if (!parts.velocity) return wait_join_blocks(std::move(d), parts);
+  if (!parts.velocity) return d;
   d.velocity.resize(3 * d.values.size());
   const size_t velocity_bytes = d.velocity.size() * sizeof(float);
   if (!velocity_ || velocity_->size_bytes() < velocity_bytes)
@@ -212,7 +134,7 @@ DensityBlocks Readback<D>::wait_density(const GridParts& parts) {
   wait_done(state_.program.launch(kernels::copy_velocity<D>, over(state_.grid.leaf()), state_.grid.nodes(),
                                   velocity_->as<float>()));
   device.wait_copy(d.velocity.data(), velocity_->data(), velocity_bytes);
-  return wait_join_blocks(std::move(d), parts);
+  return d;
 }
 
 template <int D>

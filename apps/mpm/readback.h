@@ -1,10 +1,9 @@
 // A solver's particles and grid, as copies on the host or as fields to draw, and sums over them.
 // Over ranks all of them call these together. The first rank gets all particles and blocks, the others get
-// none; sums are of all.
+// none, but for wait_own_blocks(); sums are of all.
 //
 // Thread-compatible. Errors: those of the launches before.
 #pragma once
-#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -29,6 +28,7 @@ class Readback {
   void compile();
   ParticleSnapshot wait_snapshot(const SnapshotParts& parts) const;
   DensityBlocks wait_density(const GridParts& parts);
+  DensityBlocks wait_own_blocks(const GridParts& parts);
   void wait_pack(PointValue value, std::vector<render::PackedPoint>& points);
   render::VolumePlacement grid_placement() const;
   Field<float> wait_grid_field(GridValue value);
@@ -46,18 +46,6 @@ class Readback {
   double wait_elastic_energy();  // J, of this rank's particles
   // Adds what the other ranks have summed up.
   void wait_add_up(FrameStats& stats) const;
-  DensityBlocks wait_join_blocks(DensityBlocks blocks, const GridParts& parts) const;
-  // Knows the place of each id among those that are there: where particles are gone ids are missing.
-  struct PlacesById {
-    std::vector<uint32_t> table;   // [next id] places; empty where most ids are gone
-    std::vector<uint32_t> sorted;  // or else the ids that are there
-    size_t operator()(uint32_t id) const {
-      if (!table.empty()) return table[id];
-      return static_cast<size_t>(std::ranges::lower_bound(sorted, id) - sorted.begin());
-    }
-  };
-  PlacesById wait_places_by_id() const;
-
   SolverState<D>& state_;
   std::optional<ShownGrid> shown_;                              // from the first wait_shown_grid() on
   IntrusivePtr<Buffer> density_, origins_, velocity_, packed_;  // from their first use on

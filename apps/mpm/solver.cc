@@ -9,6 +9,7 @@
 
 #include "apps/mpm/hand_actions.h"
 #include "apps/mpm/mass_flow.h"
+#include "apps/mpm/particle_rows.h"
 #include "apps/mpm/rank_solver.h"
 #include "apps/mpm/rank_steps.h"
 #include "apps/mpm/readback.h"
@@ -21,12 +22,13 @@
 #include "core/machine_memory.h"
 #include "core/trace.h"
 #include "gpu/kernel_store.h"
+#include "sparse/ranks/cell_owners.h"
 
 namespace coppice::mpm {
 namespace {
 
 template <int D>
-class SolverOf final : public Solver {
+class SolverOf final : public Solver, private SolverPart {
  public:
   SolverOf(IntrusivePtr<Device> device, const scene::SceneConfig& scene, const SolverOptions& options)
       : state_(std::move(device), scene, options.most_emitted, options.cluster),
@@ -54,6 +56,9 @@ class SolverOf final : public Solver {
     return readback_.wait_snapshot(parts);
   }
   DensityBlocks wait_density_with(const GridParts& parts) override { return readback_.wait_density(parts); }
+  void wait_together(std::span<const std::byte>, const std::function<void(SolverPart&)>& act) override {
+    act(*this);
+  }
   void wait_pack(PointValue value, std::vector<render::PackedPoint>& points) override {
     readback_.wait_pack(value, points);
   }
@@ -91,6 +96,13 @@ class SolverOf final : public Solver {
   const Slot<float>& step_length() const override { return time_step().step_length(); }
 
  private:
+  const std::optional<Cluster>& cluster() const override { return state_.cluster; }
+  ParticleSnapshot wait_rows(const SnapshotParts& parts, std::span<const uint64_t> ends) override {
+    return mpm::wait_rows(state_, parts, ends);
+  }
+  DensityBlocks wait_own_blocks(const GridParts& parts) override { return readback_.wait_own_blocks(parts); }
+  std::function<int(const Vec3i&)> wait_owners() override;
+
   TimeStep<D>& time_step() const {
     if (time_step_ == nullptr)
       throw Error(ErrorCode::kInvalidArgument, "over ranks steps are launches one by one, and no functions");
@@ -229,6 +241,17 @@ void SolverOf<D>::wait_restore(const Checkpoint& c) {
   stats_.dt_s = c.dt_s, wave_margin_ = c.wave_margin;
   sorted_once_ = c.was_sorted != 0;
   is_frame_over_ = true;
+}
+
+template <int D>
+std::function<int(const Vec3i&)> SolverOf<D>::wait_owners() {
+  if (!state_.cluster) return [](const Vec3i&) { return 0; };
+  return [owners = CellOwners(state_.grid.leaf())](const Vec3i& node) {
+    if constexpr (D == 3)
+      return owners.owner({node.x(), node.y(), node.z()});
+    else
+      return owners.owner({node.x(), node.y()});
+  };
 }
 
 template <int D>

@@ -4,6 +4,7 @@
 // the material moves. Particles are sorted by block when one has drifted a cell. On the cpu device results do
 // not depend on the number of threads. Thread-compatible.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "apps/mpm/grid_values.h"
 #include "apps/mpm/point_packing.h"
 #include "apps/mpm/solver_output.h"
+#include "apps/mpm/solver_part.h"
 #include "apps/render/packed_points.h"
 #include "apps/render/volume_style.h"
 #include "apps/scene/scene.h"
@@ -32,6 +34,8 @@ namespace coppice::mpm {
 struct SolverOptions {
   // Ranks that have a part of the simulation each (rank_solver.h).
   std::optional<Cluster> cluster = {};
+  // The other ranks do this when the first one calls Solver::wait_together(), with its message.
+  std::function<void(SolverPart& own, std::span<const std::byte> message)> act_together = {};
   // A hand emits so many beside those of the scene at most; memory is taken when they come, 120 bytes a
   // particle and as much again to sort them.
   uint64_t most_emitted = uint64_t{1} << 20;
@@ -64,6 +68,12 @@ class Solver {
   virtual ParticleSnapshot wait_snapshot_with(const SnapshotParts& parts) = 0;
   DensityBlocks wait_density() { return wait_density_with({}); }
   virtual DensityBlocks wait_density_with(const GridParts& parts) = 0;
+  // Has all ranks act together on their parts: this one calls `act`, the others what SolverOptions says, with
+  // the message. Both make the same calls of a SolverPart, and of the ranks' cluster, in the same order.
+  // Without ranks `act` has the whole. Errors: those of `act`; where it fails on one rank, and not in an
+  // AgreedError, the others cannot go on (agreement.h).
+  virtual void wait_together(std::span<const std::byte> message,
+                             const std::function<void(SolverPart& own)>& act) = 0;
   // Packs all particles in the solver's order on the device, 16 bytes each: a tenth of what
   // wait_snapshot() copies.
   virtual void wait_pack(PointValue value, std::vector<render::PackedPoint>& points) = 0;

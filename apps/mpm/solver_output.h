@@ -15,7 +15,7 @@ struct SnapshotParts {
   bool stress = false;
 };
 
-// Particles on the host, in the solver's order (by block). World coordinates.
+// Particles on the host, in the order of their ids. World coordinates.
 struct ParticleSnapshot {
   std::vector<Vec3f> position;         // m
   std::vector<Vec3f> velocity;         // m/s

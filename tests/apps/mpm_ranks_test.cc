@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <span>
 
+#include "apps/mpm/agreement.h"
 #include "apps/mpm/rank_solver.h"
 #include "apps/scene/scene.h"
 #include "core/error.h"
@@ -15,16 +18,18 @@ namespace coppice::mpm {
 namespace {
 
 using Program = std::function<void(Solver&)>;
+using Together = std::function<void(SolverPart&, std::span<const std::byte>)>;
 
 void run_on(int n_ranks, const scene::SceneConfig& scene, const Program& program,
-            const char* device = "cpu") {
+            const Together& together = {}, const char* device = "cpu") {
   const auto make_device = [&] {
     return device == std::string("cpu") ? Device::cpu(1) : Device::named(device);
   };
   if (n_ranks == 0) return program(*Solver::create(make_device(), scene));
   run_on_ranks(n_ranks, [&](std::shared_ptr<RankLink> link) {
     const Cluster cluster(std::move(link));
-    if (cluster.rank() != 0) return follow(make_device(), scene, {.cluster = cluster});
+    if (cluster.rank() != 0)
+      return follow(make_device(), scene, {.cluster = cluster, .act_together = together});
     const std::unique_ptr<Solver> solver = Solver::create(make_device(), scene, {.cluster = cluster});
     program(*solver);
   });
@@ -51,14 +56,21 @@ Seen see(Solver& solver) {
   return seen;
 }
 
+void expect_same(const ParticleSnapshot& a, const ParticleSnapshot& b) {
+  expect_bits(a.position, b.position, "position");
+  expect_bits(a.velocity, b.velocity, "velocity");
+  expect_bits(a.affine, b.affine, "affine");
+  expect_bits(a.deformation, b.deformation, "deformation");
+  expect_bits(a.stress, b.stress, "stress");
+  expect_bits(a.mass, b.mass, "mass");
+  expect_bits(a.volume_ratio, b.volume_ratio, "volume_ratio");
+  expect_bits(a.material_scalar, b.material_scalar, "material_scalar");
+  expect_bits(a.material, b.material, "material");
+  expect_bits(a.emitter, b.emitter, "emitter");
+}
+
 void expect_same(const Seen& a, const Seen& b) {
-  expect_bits(a.particles.position, b.particles.position, "position");
-  expect_bits(a.particles.velocity, b.particles.velocity, "velocity");
-  expect_bits(a.particles.affine, b.particles.affine, "affine");
-  expect_bits(a.particles.deformation, b.particles.deformation, "deformation");
-  expect_bits(a.particles.stress, b.particles.stress, "stress");
-  expect_bits(a.particles.material_scalar, b.particles.material_scalar, "material_scalar");
-  expect_bits(a.particles.emitter, b.particles.emitter, "emitter");
+  expect_same(a.particles, b.particles);
   EXPECT_EQ(a.stats.steps, b.stats.steps);
   EXPECT_EQ(a.stats.sorts, b.stats.sorts);
   EXPECT_EQ(a.stats.dt_s, b.stats.dt_s);
@@ -204,6 +216,127 @@ TEST_P(MpmRanks, GoOnFromACheckpointWithTheSameBits) {
     });
     if (HasFailure()) break;
   }
+}
+
+// Appends a share of the rows to those before it.
+void append(ParticleSnapshot& to, const ParticleSnapshot& share) {
+  const auto put = [](auto& all, const auto& more) { all.insert(all.end(), more.begin(), more.end()); };
+  put(to.position, share.position), put(to.velocity, share.velocity), put(to.affine, share.affine);
+  put(to.deformation, share.deformation), put(to.stress, share.stress), put(to.mass, share.mass);
+  put(to.material_scalar, share.material_scalar), put(to.volume_ratio, share.volume_ratio);
+  put(to.emitter, share.emitter), put(to.material, share.material);
+}
+
+// A rank has this of a frame.
+struct Share {
+  ParticleSnapshot rows;
+  std::vector<int32_t> blocks;  // origins
+};
+
+// Has all ranks take their rows, and their blocks; returns what each has.
+class Shares {
+ public:
+  explicit Shares(int n_ranks) : shares_(static_cast<size_t>(n_ranks)) {}
+  void take(SolverPart& own, std::span<const std::byte> message) {
+    std::vector<uint64_t> ends(message.size() / sizeof(uint64_t));
+    std::memcpy(ends.data(), message.data(), message.size());
+    const auto rank = static_cast<size_t>(own.cluster() ? own.cluster()->rank() : 0);
+    Share& share = shares_[rank];
+    share.rows = own.wait_rows({.stress = true}, ends);
+    EXPECT_EQ(share.rows.position.size(), ends[rank] - (rank == 0 ? 0 : ends[rank - 1])) << rank;
+    share.blocks = own.wait_own_blocks({}).origins;
+    if (own.frame() > 0) {
+      const auto owner_of = own.wait_owners();
+      for (size_t b = 0; b < share.blocks.size(); b += 3)
+        EXPECT_EQ(owner_of(Vec3i(&share.blocks[b])), static_cast<int>(rank));
+    }
+    if (own.cluster()) own.cluster()->wait_all();  // the first one looks at what all have
+  }
+  std::vector<Share>& wait_take(Solver& solver, const std::vector<uint64_t>& ends) {
+    const auto message = std::as_bytes(std::span(ends));
+    solver.wait_together(message, [&](SolverPart& own) { take(own, message); });
+    return shares_;
+  }
+
+ private:
+  std::vector<Share> shares_;
+};
+
+// Nobody has more than its share, and the shares in a row are what one process has: where all ids are there,
+// where particles have left, at the start, and when all are gone.
+TEST_P(MpmRanks, ShareOutTheParticlesInTheOrderOfIds) {
+  const Case& c = GetParam();
+  const scene::SceneConfig scene = parse(c);
+  const auto for_frames = [&](Solver& solver, const auto& see) {
+    see();
+    for (int frame = 1; frame <= c.frames; ++frame) {
+      solver.wait_advance_frame();
+      if (frame % (c.frames / 2) == 0) see();
+    }
+    solver.wait_cut({scene.domain.min.cast<float>(), scene.domain.max.cast<float>(), 10});
+    see();
+  };
+  std::vector<ParticleSnapshot> expected;
+  std::vector<size_t> n_blocks;
+  run_on(0, scene, [&](Solver& solver) {
+    for_frames(solver, [&] {
+      expected.push_back(solver.wait_snapshot_with({.stress = true}));
+      n_blocks.push_back(solver.wait_density().origins.size());
+    });
+  });
+  EXPECT_EQ(expected.back().position.size(), 0u);
+  for (const int n_ranks : {1, 2, 3, 4}) {
+    SCOPED_TRACE(fmt::format("{} ranks", n_ranks));
+    Shares shares(n_ranks);
+    size_t at = 0;
+    const auto program = [&](Solver& solver) {
+      for_frames(solver, [&] {
+        const uint64_t n = solver.num_particles(), m = static_cast<uint64_t>(n_ranks);
+        // Even ones, and such that the first rank gets none and the last few.
+        std::vector<uint64_t> even, uneven;
+        for (uint64_t r = 1; r <= m; ++r) {
+          even.push_back(n * r / m);
+          uneven.push_back(r == m ? n : r == 1 ? 0 : n - std::min<uint64_t>(n, 7));
+        }
+        for (const std::vector<uint64_t>& ends : {even, uneven}) {
+          ParticleSnapshot all;
+          size_t blocks = 0;
+          for (const Share& share : shares.wait_take(solver, ends))
+            append(all, share.rows), blocks += share.blocks.size();
+          expect_same(expected[at], all);
+          EXPECT_EQ(blocks, n_blocks[at]);
+        }
+        ++at;
+      });
+    };
+    run_on(n_ranks, scene, program, [&](SolverPart& own, auto message) { shares.take(own, message); });
+    if (HasFailure()) break;
+  }
+}
+
+TEST(MpmRanksTogether, AnErrorOfOneRankIsOneOfAllAndTheyGoOn) {
+  const scene::SceneConfig scene = parse(kJelly);
+  const auto act = [](SolverPart& own) {
+    wait_agreed(*own.cluster(), [&] {
+      if (own.cluster()->rank() > 0)
+        throw Error(ErrorCode::kIo, fmt::format("disk {} is full", own.cluster()->rank()));
+    });
+  };
+  run_on(
+      3, scene,
+      [&](Solver& solver) {
+        solver.wait_advance_frame();
+        try {
+          solver.wait_together({}, act);
+          FAIL() << "nobody failed";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.message(), "rank 1: disk 1 is full");
+          EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+        }
+        solver.wait_advance_frame();
+        EXPECT_EQ(solver.frame(), 2);
+      },
+      [&](SolverPart& own, auto) { act(own); });
 }
 
 TEST(MpmCheckpoint, OtherScenesAreRefused) {
