@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "apps/output/row_layouts.h"
 #include "apps/output/size_text.h"
 #include "apps/output/vtk_xml.h"
 #include "core/atomic_file.h"
-#include "core/check.h"
 #include "core/error.h"
 
 namespace coppice {
@@ -64,19 +66,49 @@ void require_vti_size(const std::string& path, const PointBox& box, std::span<co
       {path});
 }
 
+namespace {
+
+// Returns the axis along which a box is cut: points that lie behind one another in the file are of one slab.
+int cut_axis(const PointBox& box) { return box.size().z() > 1 ? 2 : 1; }
+
+}  // namespace
+
+PointBox slab_of(const PointBox& box, int rank, int n_ranks) {
+  PointBox slab = box;
+  const int axis = cut_axis(box), n = box.size()[axis];
+  const auto end_of = [&](int r) { return static_cast<int>(int64_t{n} * r / n_ranks); };
+  slab.min[axis] = box.min[axis] + end_of(rank);
+  slab.max[axis] = box.min[axis] + end_of(rank + 1) - 1;
+  return slab;
+}
+
+RowFile lay_out_vti(const VtiGrid& grid, std::span<const GridArray> arrays, const PointBox& slab) {
+  const PointBox& box = grid.box;
+  const int axis = cut_axis(box);
+  const auto along = [&](const PointBox& b) { return static_cast<uint64_t>(b.size()[axis]); };
+  const auto first = static_cast<uint64_t>(slab.is_empty() ? 0 : slab.min[axis] - box.min[axis]);
+  RowFile file{{first, along(slab), along(box)}, {}, vtk_end()};
+  std::string before = header_text(grid, arrays);
+  for (const GridArray& array : arrays) {
+    const uint64_t bytes = array_bytes(box, array);
+    file.sections.push_back({before + vtk_size(bytes), bytes / std::max<uint64_t>(along(box), 1),
+                             [array, slab](const RowSection::Write& write) {
+                               std::vector<float> values(slab.count() *
+                                                         static_cast<size_t>(array.components));
+                               array.fill(slab, values);
+                               write(std::as_bytes(std::span(values)));
+                             }});
+    before.clear();
+  }
+  if (arrays.empty()) file.end = before + file.end;
+  return file;
+}
+
 void write_grid_vti(const std::string& path, const VtiGrid& grid, std::span<const GridArray> arrays,
                     uint64_t most_bytes) {
   require_vti_size(path, grid.box, arrays, most_bytes);
   AtomicFile file(path);
-  file.write(header_text(grid, arrays));
-  std::vector<float> values;
-  for (const GridArray& array : arrays) {
-    values.assign(grid.box.count() * static_cast<size_t>(array.components), 0.0f);
-    array.fill(values);
-    write_size(file, array_bytes(grid.box, array));
-    file.write(std::as_bytes(std::span(values)));
-  }
-  write_vtk_end(file);
+  write_rows(lay_out_vti(grid, arrays, grid.box), file);
   file.commit();
 }
 

@@ -24,6 +24,9 @@ struct PointBox {
   Vec3i size() const { return is_empty() ? Vec3i::Zero() : Vec3i(max - min + Vec3i::Ones()); }
   uint64_t count() const;
   void include(const Vec3i& point);
+  bool has(const Vec3i& point) const {
+    return (point.array() >= min.array()).all() && (point.array() <= max.array()).all();
+  }
   // Returns the place of a point of the box in an array.
   size_t index(const Vec3i& point) const;
 };
@@ -32,9 +35,10 @@ struct GridArray {
   std::string name;  // without control characters
   int components = 1;
   std::vector<std::string> component_names = {};  // none, or one for each
-  // Fills an array of zeros, f32[box.count()][components]. It is called once, when the array is written, so
-  // that one array at a time is in memory.
-  std::function<void(std::span<float>)> fill;
+  // Fills an array of zeros, f32[slab.count()][components], for a part of the file's box, or all of it;
+  // points that are not in it are left out. It is called once, when the array is written, so that one array
+  // at a time is in memory.
+  std::function<void(const PointBox& slab, std::span<float>)> fill;
 };
 
 struct VtiGrid {

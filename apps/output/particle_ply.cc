@@ -10,6 +10,7 @@
 
 #include "apps/geometry/ply_header.h"
 #include "apps/output/particle_attributes.h"
+#include "apps/output/row_layouts.h"
 #include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/error.h"
@@ -94,22 +95,26 @@ std::string read_bytes(const std::string& path) {
 
 }  // namespace
 
-void write_particles_ply(const std::string& path, std::span<const PlyAttribute> attributes,
-                         int64_t n_particles, const std::string& of) {
-  check_attributes(attributes, n_particles, path);
+RowFile lay_out_ply(const std::string& path, std::span<const PlyAttribute> attributes, const RowShare& share,
+                    const std::string& of) {
+  check_attributes(attributes, static_cast<int64_t>(share.n), path);
   if (of.find_first_of("\r\n") != std::string::npos)
     throw Error(ErrorCode::kInvalidArgument, "what the particles are of has several lines, expected one",
                 {path});
-  constexpr size_t kChunkBytes = 1 << 20;
+  const std::vector<PlyAttribute> all(attributes.begin(), attributes.end());
+  RowSection rows{header_text(attributes, static_cast<int64_t>(share.n_all), of), 0, {}};
+  for (const PlyAttribute& a : attributes)
+    rows.row_bytes += type_bytes(a.type) * static_cast<uint64_t>(file_components(a));
+  rows.rows = rows_one_by_one(share.n, [all](int64_t i, std::string& bytes) { append_row(all, i, bytes); });
+  return {share, {std::move(rows)}, ""};
+}
+
+void write_particles_ply(const std::string& path, std::span<const PlyAttribute> attributes,
+                         int64_t n_particles, const std::string& of) {
+  const auto n = static_cast<uint64_t>(n_particles);
+  const RowFile rows = lay_out_ply(path, attributes, {0, n, n}, of);
   AtomicFile file(path);
-  std::string rows = header_text(attributes, n_particles, of);
-  for (int64_t i = 0; i < n_particles; ++i) {
-    append_row(attributes, i, rows);
-    if (rows.size() < kChunkBytes) continue;
-    file.write(rows);
-    rows.clear();
-  }
-  file.write(rows);
+  write_rows(rows, file);
   file.commit();
 }
 

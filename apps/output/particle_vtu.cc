@@ -6,28 +6,14 @@
 #include <algorithm>
 
 #include "apps/output/particle_attributes.h"
+#include "apps/output/row_layouts.h"
 #include "apps/output/vtk_xml.h"
 #include "core/atomic_file.h"
 
 namespace coppice {
 namespace {
 
-constexpr size_t kChunkBytes = 1 << 20;
 constexpr uint8_t kVertex = 1;  // VTK_VERTEX
-
-// Writes an array of `n` rows; append(i, bytes) adds the bytes of row i.
-template <class Append>
-void write_rows(AtomicFile& file, int64_t n, uint64_t row_bytes, Append append) {
-  write_size(file, static_cast<uint64_t>(n) * row_bytes);
-  std::string bytes;
-  for (int64_t i = 0; i < n; ++i) {
-    append(i, bytes);
-    if (bytes.size() < kChunkBytes) continue;
-    file.write(bytes);
-    bytes.clear();
-  }
-  file.write(bytes);
-}
 
 template <class T>
 void append_number(T value, std::string& bytes) {
@@ -67,23 +53,36 @@ std::string header_text(std::span<const PlyAttribute> attributes, int64_t n, con
 
 }  // namespace
 
-void write_particles_vtu(const std::string& path, std::span<const PlyAttribute> attributes, int64_t n,
-                         const VtuOptions& options) {
-  check_attributes(attributes, n, path);
-  AtomicFile file(path);
-  file.write(header_text(attributes, n, options));
-  const auto write_values = [&](const PlyAttribute& a) {
-    write_rows(file, n, row_bytes(a), [&](int64_t i, std::string& bytes) { append_values(a, i, bytes); });
+RowFile lay_out_vtu(const std::string& path, std::span<const PlyAttribute> attributes, const RowShare& share,
+                    const VtuOptions& options) {
+  check_attributes(attributes, static_cast<int64_t>(share.n), path);
+  RowFile file{share, {}, vtk_end()};
+  std::string before = header_text(attributes, static_cast<int64_t>(share.n_all), options);
+  const auto add = [&](uint64_t row_bytes, auto append) {
+    file.sections.push_back(
+        {before + vtk_size(share.n_all * row_bytes), row_bytes, rows_one_by_one(share.n, append)});
+    before.clear();
+  };
+  const auto add_values = [&](const PlyAttribute& a) {
+    add(row_bytes(a), [a](int64_t i, std::string& bytes) { append_values(a, i, bytes); });
   };
   for (const PlyAttribute& a : attributes)
-    if (a.name != "position") write_values(a);
-  write_values(*std::ranges::find(attributes, "position", &PlyAttribute::name));
-  for (const int64_t first : {0, 1}) {
-    write_rows(file, n, sizeof(int64_t),
-               [&](int64_t i, std::string& bytes) { append_number(first + i, bytes); });
+    if (a.name != "position") add_values(a);
+  add_values(*std::ranges::find(attributes, "position", &PlyAttribute::name));
+  for (const uint64_t first : {share.first, share.first + 1}) {
+    add(sizeof(int64_t),
+        [first](int64_t i, std::string& bytes) { append_number(static_cast<int64_t>(first) + i, bytes); });
   }
-  write_rows(file, n, 1, [](int64_t, std::string& bytes) { append_number(kVertex, bytes); });
-  write_vtk_end(file);
+  add(1, [](int64_t, std::string& bytes) { append_number(kVertex, bytes); });
+  return file;
+}
+
+void write_particles_vtu(const std::string& path, std::span<const PlyAttribute> attributes,
+                         int64_t n_particles, const VtuOptions& options) {
+  const auto n = static_cast<uint64_t>(n_particles);
+  const RowFile rows = lay_out_vtu(path, attributes, {0, n, n}, options);
+  AtomicFile file(path);
+  write_rows(rows, file);
   file.commit();
 }
 

@@ -52,24 +52,34 @@ VdbWriter::VdbWriter(const std::vector<std::string>& candidates) {
 bool VdbWriter::write(const std::string& path, const VdbVolume& volume) {
   check_volume(volume);
   if (!is_available()) {
-    if (!has_warned_) log_warning("no .vdb files are written: {}", why_not_);
+    if (!has_warned_) warn(why_not_);
     has_warned_ = true;
     return false;
   }
   AtomicFile file(path);
+  write_temporary(path, file.temporary_path(), volume);
+  file.commit();
+  return true;
+}
+
+void VdbWriter::warn(const std::string& why_not) { log_warning("no .vdb files are written: {}", why_not); }
+
+void VdbWriter::write_temporary(const std::string& path, const std::string& temporary_path,
+                                const VdbVolume& volume) const {
+  check_volume(volume);
+  if (!is_available())
+    throw Error(ErrorCode::kUnavailable, fmt::format("cannot write the volume: {}", why_not_), {path});
   std::array<char, 512> error{};
   static_assert(sizeof(Vec3i) == 3 * sizeof(int32_t), "block origins are passed as i32[n][3]");
   std::vector<CoppiceVdbGrid> grids{{volume.grid_name.c_str(), 1, volume.values.data()}};
   for (const VdbGrid& grid : volume.more)
     grids.push_back({grid.name.c_str(), grid.components, grid.values.data()});
   const int failed = reinterpret_cast<WriteFunction>(write_)(
-      file.temporary_path().c_str(), grids.data(), static_cast<int64_t>(grids.size()), volume.voxel_size,
+      temporary_path.c_str(), grids.data(), static_cast<int64_t>(grids.size()), volume.voxel_size,
       volume.origin.data(), reinterpret_cast<const int32_t*>(volume.blocks.data()),
       static_cast<int64_t>(volume.blocks.size()), volume.block_size_log2, error.data(), error.size());
   if (failed != 0)
     throw Error(ErrorCode::kIo, fmt::format("cannot write the volume: {}", error.data()), {path});
-  file.commit();
-  return true;
 }
 
 VdbSummary VdbWriter::read_summary(const std::string& path, const std::string& grid_name) const {

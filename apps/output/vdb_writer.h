@@ -61,6 +61,12 @@ class VdbWriter {
   // Writes `path` whole or not at all and returns true; without the plugin logs a warning, the first time
   // only, and returns false. One thread at a time. Errors: kIo.
   bool write(const std::string& path, const VdbVolume& volume);
+  // Writes the temporary of an AtomicFile, which may be another process's; `path` is that file's, for
+  // messages. Errors: kUnavailable without the plugin, kIo.
+  void write_temporary(const std::string& path, const std::string& temporary_path,
+                       const VdbVolume& volume) const;
+  // Logs that there are no volumes, and why.
+  static void warn(const std::string& why_not);
 
   // Reads a volume back. Errors: kUnavailable without the plugin, kIo.
   VdbSummary read_summary(const std::string& path, const std::string& grid_name) const;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <bit>
-#include <span>
 
 #include "core/check.h"
 
@@ -61,10 +60,10 @@ std::string VtkHeader::finish() {
   return std::move(text_);
 }
 
-void write_size(AtomicFile& file, uint64_t size_bytes) {
-  file.write(std::as_bytes(std::span(&size_bytes, 1)));
+std::string vtk_size(uint64_t size_bytes) {
+  return {reinterpret_cast<const char*>(&size_bytes), sizeof size_bytes};
 }
 
-void write_vtk_end(AtomicFile& file) { file.write("\n</AppendedData>\n</VTKFile>\n"); }
+std::string vtk_end() { return "\n</AppendedData>\n</VTKFile>\n"; }
 
 }  // namespace coppice

@@ -11,8 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/atomic_file.h"
-
 namespace coppice {
 
 // Describes an array of a file.
@@ -46,8 +44,8 @@ class VtkHeader {
   uint64_t offset_ = 0;  // of the next array
 };
 
-// Writes the size that stands in front of an array's bytes.
-void write_size(AtomicFile& file, uint64_t size_bytes);
-void write_vtk_end(AtomicFile& file);
+// Returns what stands in front of an array's bytes, and what ends a file.
+std::string vtk_size(uint64_t size_bytes);
+std::string vtk_end();
 
 }  // namespace coppice

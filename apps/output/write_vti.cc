@@ -14,8 +14,9 @@ void write_image(const std::string& path, std::span<const std::array<int32_t, 3>
   check_finite_cells(path, coords, values);
   VtiGrid grid{{}, options.origin, options.spacing, options.time_s};
   for (const std::array<int32_t, 3>& at : coords) grid.box.include(Vec3i(at.data()));
-  const auto fill = [&](std::span<float> to) {
-    for (size_t i = 0; i < coords.size(); ++i) to[grid.box.index(Vec3i(coords[i].data()))] = values[i];
+  const auto fill = [&](const PointBox& slab, std::span<float> to) {
+    for (size_t i = 0; i < coords.size(); ++i)
+      if (const Vec3i at(coords[i].data()); slab.has(at)) to[slab.index(at)] = values[i];
   };
   const GridArray array{options.array_name, 1, {}, fill};
   write_grid_vti(path, grid, std::span(&array, 1), options.most_bytes);

@@ -28,35 +28,33 @@ render::ColorMap color_map_of(scene::Colormap map) {
 namespace {
 
 // Materials keep their own colour; emitters of one scene are told apart by the palette's order.
-void choose_colors(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles, FrameView& view) {
-  const auto own = render::default_palette();
+std::vector<uint8_t> colors_of(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles) {
   const bool by_emitter = scene.output.color == scene::ColorBy::kEmitter;
-  view.palette.assign(own.begin(), own.end());
   const auto color_of_kind = [&](const scene::MaterialParameters& m) {
     return static_cast<size_t>(scene::kind_of_material(m));
   };
-  view.colors.clear(), view.colors.reserve(particles.emitter.size());
+  std::vector<uint8_t> colors;
+  colors.reserve(particles.emitter.size());
   for (size_t i = 0; i < particles.emitter.size(); ++i) {
     const size_t color =
         by_emitter ? particles.emitter[i] : color_of_kind(scene.materials[particles.material[i]]);
-    view.colors.push_back(static_cast<uint8_t>(color % own.size()));
+    colors.push_back(static_cast<uint8_t>(color % render::default_palette().size()));
   }
+  return colors;
 }
 
 bool is_scalar(scene::ColorBy color) {
   return color != scene::ColorBy::kMaterial && color != scene::ColorBy::kEmitter;
 }
 
-void choose_scalar(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles, FrameView& view) {
-  if (scene.output.color == scene::ColorBy::kPressure) view.scalar = pressures(particles, scene.dim);
-  if (scene.output.color == scene::ColorBy::kVonMises) view.scalar = von_mises_stresses(particles, scene.dim);
-  if (!view.scalar.empty()) return;
-  const size_t n = particles.position.size();
-  view.scalar.resize(n);
-  for (size_t i = 0; i < n; ++i) {
-    view.scalar[i] = scene.output.color == scene::ColorBy::kSpeed ? particles.velocity[i].norm()
-                                                                  : particles.volume_ratio[i];
-  }
+std::vector<float> scalars_of(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles) {
+  if (scene.output.color == scene::ColorBy::kPressure) return pressures(particles, scene.dim);
+  if (scene.output.color == scene::ColorBy::kVonMises) return von_mises_stresses(particles, scene.dim);
+  if (scene.output.color == scene::ColorBy::kVolumeRatio) return particles.volume_ratio;
+  std::vector<float> speeds;
+  speeds.reserve(particles.velocity.size());
+  for (const Vec3f& velocity : particles.velocity) speeds.push_back(velocity.norm());
+  return speeds;
 }
 
 }  // namespace
@@ -219,22 +217,25 @@ render::Camera camera_of(const scene::SceneConfig& scene, float aspect, double t
   return camera;
 }
 
-FrameView make_frame_view(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles,
-                          double time_s) {
-  FrameView view;
-  choose_colors(scene, particles, view);
-  render::RenderScene& r = view.render;
+ShownParticles show_particles(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles) {
+  ShownParticles shown{particles.position, colors_of(scene, particles), {}, {}};
+  if (is_scalar(scene.output.color)) shown.scalar = scalars_of(scene, particles);
+  std::vector<render::Look> look_of_material;
+  for (const scene::MaterialParameters& m : scene.materials)
+    look_of_material.push_back(look_of(scene::kind_of_material(m), scene.output.color));
+  shown.looks.reserve(particles.material.size());
+  for (const uint32_t material : particles.material) shown.looks.push_back(look_of_material[material]);
+  return shown;
+}
+
+render::RenderScene make_frame_view(const scene::SceneConfig& scene, const ShownParticles& particles,
+                                    double time_s) {
+  render::RenderScene r;
   r.dim = scene.dim;
   r.domain = {scene.domain.min.cast<float>(), scene.domain.max.cast<float>()};
   r.radius_m = particle_radius_m(scene);
   r.body_spacing_m = body_spacing_m(scene);
-  const bool scalar = is_scalar(scene.output.color);
-  r.color_mode = scalar ? render::ColorMode::kScalar : render::ColorMode::kMaterial;
-  if (scalar) choose_scalar(scene, particles, view);
-  std::vector<render::Look> look_of_material;
-  for (const scene::MaterialParameters& m : scene.materials)
-    look_of_material.push_back(look_of(scene::kind_of_material(m), scene.output.color));
-  for (const uint8_t material : particles.material) view.looks.push_back(look_of_material[material]);
+  r.color_mode = is_scalar(scene.output.color) ? render::ColorMode::kScalar : render::ColorMode::kMaterial;
   r.color_map = color_map_of(scene.output.colormap);
   if (scene.output.color_range)
     r.range = render::ScalarRange{static_cast<float>(scene.output.color_range->x()),
@@ -242,12 +243,11 @@ FrameView make_frame_view(const scene::SceneConfig& scene, const mpm::ParticleSn
   r.colliders = colliders_at(scene, time_s);
   r.camera = camera_of(
       scene, static_cast<float>(scene.output.width) / static_cast<float>(scene.output.height), time_s);
-  r.positions = particles.position;
-  r.materials = view.colors;
-  r.looks = view.looks;
-  r.scalar = view.scalar;
-  r.palette = view.palette;
-  return view;
+  r.positions = particles.positions;
+  r.materials = particles.colors;
+  r.looks = particles.looks;
+  r.scalar = particles.scalar;
+  return r;
 }
 
 }  // namespace coppice

@@ -2,6 +2,7 @@
 // shares it.
 #pragma once
 #include <array>
+#include <span>
 #include <vector>
 
 #include "apps/mpm/solver.h"
@@ -9,18 +10,19 @@
 
 namespace coppice {
 
-// `render` points into it and into the particles that it was made of; keep both alive while that is drawn.
-struct FrameView {
-  std::vector<uint8_t> colors;  // index into the palette, per particle
+// A picture shows this of particles: 18 bytes of each, or 14 where it shows no value.
+struct ShownParticles {
+  std::span<const Vec3f> positions;
+  std::vector<uint8_t> colors;  // index into render::default_palette()
   std::vector<render::Look> looks;
-  std::vector<float> scalar;
-  std::vector<render::Rgb> palette;
-  render::RenderScene render;
+  std::vector<float> scalar;  // empty where colours stand for materials or emitters
 };
 
-// `time_s` places the moving colliders. The particles have their stress where the colour shows it.
-FrameView make_frame_view(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles,
-                          double time_s);
+// The particles have their stress where the colour shows it; they live as long as what is returned.
+ShownParticles show_particles(const scene::SceneConfig& scene, const mpm::ParticleSnapshot& particles);
+// `time_s` places the moving colliders. What is returned points to the particles.
+render::RenderScene make_frame_view(const scene::SceneConfig& scene, const ShownParticles& particles,
+                                    double time_s);
 
 // Its parts. How a material is drawn. Water is clear when it has its own colour, and painted when it shows
 // a value or an emitter.

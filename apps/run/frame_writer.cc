@@ -6,41 +6,23 @@
 #include <utility>
 #include <vector>
 
-#include "apps/mpm/snapshot_parts.h"
 #include "apps/output/grid_vti.h"
-#include "apps/output/particle_ply.h"
-#include "apps/output/particle_vtu.h"
+#include "apps/output/row_file.h"
 #include "apps/render/image.h"
 #include "apps/render/movie.h"
 #include "apps/run/frame_view.h"
-#include "apps/run/scene_points.h"
 #include "apps/run/stats_columns.h"
-#include "apps/run/written_grid.h"
-#include "apps/run/written_particles.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/trace.h"
-#include "core/unfinished_file.h"
 
 namespace coppice {
 FrameWriter::FrameWriter(const scene::SceneConfig& scene, OutputFolder& folder,
                          std::optional<int64_t> last_written)
-    : scene_(scene), folder_(folder), last_written_(last_written), pictures_(scene.output.png) {
+    : scene_(scene), folder_(folder), last_written_(last_written), part_(scene), pictures_(scene.output.png) {
   if (last_written_) pictures_written_ = static_cast<int>(*last_written_ + 1);
   if (pictures_) require_pictures();
 }
-
-// A frame, with what is read and computed for its files.
-struct FrameWriter::Frame {
-  int number;
-  double time_s;
-  const mpm::ParticleSnapshot& particles;
-  WrittenParticles attributes;
-  std::optional<WrittenGrid> grid = {};
-  PointBox box = {};
-  std::vector<GridArray> arrays = {};  // of `grid`, in the box
-  std::optional<render::Image> picture = {};
-};
 
 void FrameWriter::begin() {
   folder_.prepare();
@@ -61,73 +43,82 @@ void FrameWriter::begin() {
 
 void FrameWriter::write(mpm::Solver& solver, const mpm::FrameStats& s, double milliseconds) {
   const TraceScope trace("frame.write");
-  const std::optional<mpm::SnapshotParts> parts = mpm::parts_to_write(scene_.output, pictures_);
-  const mpm::ParticleSnapshot particles = parts ? solver.wait_snapshot_with(*parts) : mpm::ParticleSnapshot();
-  Frame frame{solver.frame(), s.time_s, particles, {scene_, particles}};
-  read_grid(solver, frame);
-  if (pictures_) frame.picture = draw(particles, s.time_s);
+  read(solver);
   // All that can fail but the disk is done for the first frame: what an earlier run has left is set aside
   // now, and removed when the frame is on disk.
-  if (!log_) begin();
+  if (!log_) {
+    if (pictures_) draw(s.time_s);
+    begin();
+  }
   try {
-    write_files(frame);
+    write_files(solver, s.time_s);
   } catch (const Error&) {
     folder_.require_in_place();  // says why, where the folder went meanwhile
     throw;
   }
   // The row comes last: a frame that has one has all its files.
   std::vector<double> row;
-  for (const StatsColumn& column : stats_columns(scene_, s, {frame.number, milliseconds}))
+  for (const StatsColumn& column : stats_columns(scene_, s, {solver.frame(), milliseconds}))
     row.push_back(column.value);
   log_->write_row(row);
   folder_.remove_earlier();
 }
 
-void FrameWriter::read_grid(mpm::Solver& solver, Frame& frame) {
+void FrameWriter::read(mpm::Solver& solver) {
   // Before the first step the grid has no values.
-  writes_vdb_ = scene_.output.vdb && scene_.dim == 3 && frame.number > 0;
-  writes_vti_ = scene_.output.vti && frame.number > 0;
-  if (!writes_vdb_ && !writes_vti_) return;
-  frame.grid = wait_read_grid(solver, scene_.dim, {.velocity = writes_vti_ || scene_.output.fields.velocity},
-                              frame.particles, frame.attributes);
-  if (!writes_vti_) return;
-  frame.box = frame.grid->box();
-  frame.arrays = frame.grid->arrays(frame.box);
-  require_vti_size(grid_vti_path(folder_.text(), frame.number), frame.box, frame.arrays);
+  const FrameNeeds needs{pictures_, scene_.output.vdb && scene_.dim == 3 && solver.frame() > 0,
+                         scene_.output.vti && solver.frame() > 0};
+  solver.wait_together(FramePart::to_read(needs), [&](mpm::SolverPart& own) { part_.wait_read(own, needs); });
+  writes_vdb_ = needs.vdb && part_.writes_volumes();
+  writes_vti_ = needs.vti;
+  if (writes_vti_)
+    require_vti_size(grid_vti_path(folder_.text(), solver.frame()), part_.box(), part_.arrays());
 }
 
-void FrameWriter::write_files(const Frame& frame) {
-  const std::string& folder = folder_.path();
-  const int number = frame.number;
-  // A frame without a row is none: when a signal ends the program before, the frame's files go.
-  std::vector<UnfinishedFile> unfinished;
-  const auto begin_file = [&](const std::string& path) {
-    unfinished.emplace_back(path).note_made();
-    return path;
+std::vector<FrameWriter::SharedFile> FrameWriter::make_files(int frame) {
+  std::vector<SharedFile> files;
+  const auto make = [&](FrameFileKind kind, const std::string& path) {
+    UnfinishedFile unfinished(path);
+    unfinished.note_made();
+    AtomicFile file(path);
+    if (const std::optional<RowFile> rows = part_.layout(kind, path)) file.set_size(rows->size_bytes());
+    files.push_back({kind, std::move(file), std::move(unfinished)});
   };
-  if (scene_.output.particles) {
-    write_particles_ply(begin_file(particles_ply_path(folder, number)), frame.attributes.all(),
-                        frame.attributes.count(), describe_particles(scene_));
-  }
-  if (vtu_series_) {
-    write_particles_vtu(begin_file(particles_vtu_path(folder, number)), frame.attributes.shown(),
-                        frame.attributes.count(), {frame.time_s, frame.attributes.component_names()});
-  }
-  if (writes_vdb_) write_volume(*frame.grid, begin_file(density_vdb_path(folder, number)));
-  if (writes_vti_) {
-    Vec3f origin = frame.grid->blocks.origin;
-    if (scene_.dim == 2) origin.z() = 0;  // where particles are
-    write_grid_vti(begin_file(grid_vti_path(folder, number)),
-                   {frame.box, origin, frame.grid->blocks.dx, frame.time_s}, frame.arrays);
-  }
-  if (frame.picture) {
-    render::write_png(*frame.picture, begin_file(frame_png_path(folder, number)));
+  const std::string& folder = folder_.path();
+  if (scene_.output.particles) make(FrameFileKind::kPly, particles_ply_path(folder, frame));
+  if (vtu_series_) make(FrameFileKind::kVtu, particles_vtu_path(folder, frame));
+  if (writes_vdb_) make(FrameFileKind::kVdb, density_vdb_path(folder, frame));
+  if (writes_vti_) make(FrameFileKind::kVti, grid_vti_path(folder, frame));
+  return files;
+}
+
+void FrameWriter::write_files(mpm::Solver& solver, double time_s) {
+  std::vector<SharedFile> files = make_files(solver.frame());
+  FrameFiles names;
+  for (const SharedFile& f : files)
+    names.names[static_cast<size_t>(f.kind)] = {f.file.path(), f.file.temporary_path()};
+  solver.wait_together(FramePart::to_write(names), [&](mpm::SolverPart& own) {
+    part_.wait_write(own, names, [&] {
+      if (pictures_ && !picture_) draw(time_s);
+    });
+  });
+  for (SharedFile& f : files) f.file.commit();
+  const std::string& folder = folder_.path();
+  // It is a frame's last file, as the row is what says that all of them are there.
+  const std::string png = frame_png_path(folder, solver.frame());
+  UnfinishedFile unfinished;
+  if (picture_) {
+    unfinished = UnfinishedFile(png);
+    unfinished.note_made();
+    render::write_png(*picture_, png);
+    picture_.reset();
     ++pictures_written_;
   }
-  unfinished.clear();
+  unfinished.forget();
+  for (SharedFile& f : files) f.unfinished.forget();
   const auto name = [](const std::string& path) { return std::filesystem::path(path).filename().string(); };
-  if (vtu_series_) vtu_series_->add(name(particles_vtu_path(folder, number)), frame.time_s);
-  if (writes_vti_) vti_series_->add(name(grid_vti_path(folder, number)), frame.time_s);
+  if (vtu_series_) vtu_series_->add(name(particles_vtu_path(folder, solver.frame())), time_s);
+  if (writes_vti_) vti_series_->add(name(grid_vti_path(folder, solver.frame())), time_s);
 }
 
 void FrameWriter::require_pictures() {
@@ -141,20 +132,10 @@ void FrameWriter::require_pictures() {
   }
 }
 
-render::Image FrameWriter::draw(const mpm::ParticleSnapshot& particles, double time_s) {
+void FrameWriter::draw(double time_s) {
+  const TraceScope trace("frame.draw");
   if (!renderer_) renderer_.emplace(scene_.output.width, scene_.output.height);
-  const FrameView view = make_frame_view(scene_, particles, time_s);
-  return renderer_->render(view.render);
-}
-
-void FrameWriter::write_volume(const WrittenGrid& grid, const std::string& path) {
-  if (!vdb_) vdb_.emplace();
-  const mpm::DensityBlocks& d = grid.blocks;
-  std::vector<Vec3i> blocks(d.origins.size() / 3);
-  for (size_t b = 0; b < blocks.size(); ++b)
-    blocks[b] = Vec3i(d.origins[3 * b], d.origins[3 * b + 1], d.origins[3 * b + 2]);
-  const VdbGrids more(grid);
-  vdb_->write(path, {"density", d.dx, d.origin, 2, blocks, d.values, more.grids()});
+  picture_ = renderer_->render(make_frame_view(scene_, part_.shown(), time_s));
 }
 
 void FrameWriter::finish() {

@@ -1,4 +1,5 @@
-// Writes a frame's files: picture, particles, volume, numbers; and the movie at the end.
+// Writes a frame's files: picture, particles, volume, numbers; and the movie at the end. Over ranks the first
+// one does, and has the others write their parts (frame_part.h).
 #pragma once
 #include <memory>
 #include <optional>
@@ -9,9 +10,10 @@
 #include "apps/output/csv_log.h"
 #include "apps/output/output_folder.h"
 #include "apps/output/pvd_log.h"
-#include "apps/output/vdb_writer.h"
 #include "apps/render/renderer.h"
-#include "apps/run/written_grid.h"
+#include "apps/run/frame_part.h"
+#include "core/atomic_file.h"
+#include "core/unfinished_file.h"
 
 namespace coppice {
 
@@ -30,21 +32,28 @@ class FrameWriter {
 
  private:
   void require_pictures();
-  struct Frame;
+  // A file that all ranks write, with its name, which goes where a signal ends the program before the frame
+  // has its row.
+  struct SharedFile {
+    FrameFileKind kind;
+    AtomicFile file;
+    UnfinishedFile unfinished;
+  };
 
   void begin();
-  // Reads what files of the grid need. Errors: kInvalidArgument for a box that is too large for a file.
-  void read_grid(mpm::Solver& solver, Frame& frame);
-  void write_files(const Frame& frame);
-  render::Image draw(const mpm::ParticleSnapshot& particles, double time_s);
-  void write_volume(const WrittenGrid& grid, const std::string& path);
+  // Has all ranks read what they write. Errors: kInvalidArgument for a box that is too large for a file.
+  void read(mpm::Solver& solver);
+  std::vector<SharedFile> make_files(int frame);
+  void write_files(mpm::Solver& solver, double time_s);
+  void draw(double time_s);
 
   const scene::SceneConfig& scene_;
   OutputFolder& folder_;
   std::optional<int64_t> last_written_;
   std::optional<CsvLog> log_;
   std::optional<render::Renderer> renderer_;
-  std::optional<VdbWriter> vdb_;
+  FramePart part_;
+  std::optional<render::Image> picture_;           // of this frame, once it is drawn
   std::optional<PvdLog> vtu_series_, vti_series_;  // from begin() on, where such files are written
   bool pictures_ = true;
   bool writes_vdb_ = false, writes_vti_ = false;  // of this frame

@@ -12,6 +12,7 @@
 #include <climits>
 #include <csignal>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -23,6 +24,7 @@
 #include "apps/output/size_text.h"
 #include "apps/ranks/rank_job.h"
 #include "apps/run/checkpoint_file.h"
+#include "apps/run/frame_part.h"
 #include "apps/run/frame_writer.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -186,11 +188,17 @@ cli::RunOutcome run_leading(const cli::RunOptions& options, const std::optional<
   return cli::RunOutcome::kFinished;
 }
 
-// Ranks beside the first say nothing, write nothing, and leave it to the first to end.
+// Ranks beside the first say nothing, write their parts of a frame's files when the first has them do so, and
+// leave it to the first to end.
 void follow_first_rank(const cli::RunOptions& options, const Cluster& cluster, int share) {
   for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) std::signal(signal, SIG_IGN);
   set_log_level(LogLevel::kError);
-  mpm::follow(make_device(options, share), options.scene, {.cluster = cluster});
+  FramePart part(options.scene);
+  mpm::follow(
+      make_device(options, share), options.scene,
+      {.cluster = cluster, .act_together = [&](mpm::SolverPart& own, std::span<const std::byte> message) {
+         part.wait_follow(own, message);
+       }});
 }
 
 }  // namespace

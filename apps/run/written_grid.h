@@ -7,11 +7,12 @@
 // particles have moved on by less than a cell.
 #pragma once
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "apps/mpm/solver.h"
+#include "apps/mpm/solver_part.h"
 #include "apps/output/grid_vti.h"
 #include "apps/output/vdb_writer.h"
 #include "apps/run/written_particles.h"
@@ -29,13 +30,13 @@ struct NodeValues {
 struct WrittenGrid {
   int dim = 3;
   mpm::DensityBlocks blocks;
+  bool has_velocity = false;
   std::vector<NodeValues> averages;
 
   // Returns the box around all nodes that have mass.
   PointBox box() const;
-  // Returns density, velocity where the blocks have it, and the averages, for a file of `box`. They refer to
-  // this object.
-  std::vector<GridArray> arrays(const PointBox& box) const;
+  // Returns density, velocity where the blocks have it, and the averages. They refer to this object.
+  std::vector<GridArray> arrays() const;
 };
 
 // A frame's grids beside the density, as a volume file has them: symmetric matrices are a grid for each of
@@ -51,9 +52,17 @@ class VdbGrids {
   std::vector<VdbGrid> grids_;
 };
 
-// Reads the grid as it is after the last step. The cost of an average is a pass over the particles on the
-// host, in their order, so that its bits do not depend on the number of threads.
-WrittenGrid wait_read_grid(mpm::Solver& solver, int dim, const mpm::GridParts& parts,
-                           const mpm::ParticleSnapshot& particles, const WrittenParticles& fields);
+// Reads the blocks that are a rank's own, as they are after the last step; `particles` are the rank's share
+// of all, and `fields` of the same. A rank averages at its own nodes: the particles around them come to it,
+// in the order of ids, so that the averages' bits depend neither on the ranks nor on the threads. The cost is
+// a pass over the particles on the host. All ranks call these together.
+WrittenGrid wait_read_own_grid(mpm::SolverPart& own, int dim, const mpm::GridParts& parts,
+                               const mpm::ParticleSnapshot& particles, const WrittenParticles& fields);
+// Returns the box around all nodes of all ranks that have mass.
+PointBox wait_join_boxes(const Cluster& cluster, const PointBox& own);
+// Sends blocks to the ranks of which is_for(rank, nodes) is true, `nodes` being the block's; returns those
+// that have come here.
+WrittenGrid wait_send_blocks(const Cluster& cluster, const WrittenGrid& own,
+                             const std::function<bool(int rank, const PointBox& nodes)>& is_for);
 
 }  // namespace coppice

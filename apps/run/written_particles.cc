@@ -16,9 +16,9 @@ std::vector<uint8_t> as_bytes(const std::vector<uint32_t>& values, size_t end) {
   if (end > kMostOfBytes) return {};
   return {values.begin(), values.end()};
 }
-PlyAttribute indices(std::string name, const std::vector<uint32_t>& values,
-                     const std::vector<uint8_t>& bytes) {
-  if (bytes.size() != values.size()) return {std::move(name), PlyType::kInt32, 1, values.data()};
+PlyAttribute indices(std::string name, const std::vector<uint32_t>& values, const std::vector<uint8_t>& bytes,
+                     size_t end) {
+  if (end > kMostOfBytes) return {std::move(name), PlyType::kInt32, 1, values.data()};
   return {std::move(name), PlyType::kUint8, 1, bytes.data()};
 }
 
@@ -58,9 +58,11 @@ WrittenParticles::WrittenParticles(const scene::SceneConfig& scene, const mpm::P
 }
 
 PlyAttribute WrittenParticles::material() const {
-  return indices("material", particles_.material, materials_);
+  return indices("material", particles_.material, materials_, scene_.materials.size());
 }
-PlyAttribute WrittenParticles::emitter() const { return indices("emitter", particles_.emitter, emitters_); }
+PlyAttribute WrittenParticles::emitter() const {
+  return indices("emitter", particles_.emitter, emitters_, scene_.emitters.size());
+}
 
 std::vector<PlyAttribute> WrittenParticles::all() const {
   const mpm::ParticleSnapshot& p = particles_;

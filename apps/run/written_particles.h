@@ -1,4 +1,5 @@
-// A frame's particles as the attributes of files: those that they always have, and what output.fields names.
+// A frame's particles, or a rank's share of them, as the attributes of files: those that they always have,
+// and what output.fields names.
 #pragma once
 #include <cstdint>
 #include <map>

@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Apps, WriteVti, testing::ValuesIn(test_devices()), devi
 TEST(GridVti, LeavesNothingBehindOnAFullDisk) {
   const TemporaryFolder folder;
   const VtiGrid grid{{Vec3i(0, 0, 0), Vec3i(9, 9, 9)}};
-  const GridArray array{"density", 1, {}, [](std::span<float> values) { values[0] = 1; }};
+  const GridArray array{"density", 1, {}, [](const PointBox&, std::span<float> values) { values[0] = 1; }};
   expect_error(ErrorCode::kIo, {"v.vti"}, [&] {
     const FileSizeLimit limit(1000);
     write_grid_vti(folder / "v.vti", grid, std::span(&array, 1));

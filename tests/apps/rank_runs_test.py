@@ -46,6 +46,68 @@ center = [0.7, 0.4]
 radius = 0.1
 """
 
+# All kinds of files with all that they may have; pictures show a value that each rank computes of its particles.
+ALL_FILES = """
+[output]
+width = 160
+height = 100
+color = "von_mises"
+vtu = true
+vti = true
+vdb = true
+[output.fields]
+velocity = true
+pressure = true
+von_mises = true
+stress = true
+strain = true
+"""
+SCENE_2D = SCENE.replace("frames = 6", "frames = 3").replace("[output]\npng = false\n", ALL_FILES)
+SCENE_3D = ALL_FILES + """
+[domain]
+max = [1, 0.5, 0.5]
+[grid]
+resolution = 24
+[time]
+frames = 3
+frame_dt_s = 0.03
+[[emitter]]
+shape = "box"
+center = [0.2, 0.25, 0.25]
+half_size = [0.12, 0.1, 0.15]
+velocity = [4, 0.5, 0]
+material = "jelly"
+[[emitter]]
+shape = "box"
+center = [0.5, 0.08, 0.25]
+half_size = [0.4, 0.05, 0.2]
+material = "water"
+"""
+# Water comes in and goes out, so that ids are missing; all of it is gone in the end but what has just come in.
+SCENE_FLOW = ALL_FILES + """
+dim = 2
+gravity = [0, 0]
+[domain]
+max = [2, 1]
+[grid]
+resolution = 32
+[time]
+frames = 9
+frame_dt_s = 0.06
+[[emitter]]
+shape = "box"
+center = [0.25, 0.5]
+half_size = [0.125, 0.2]
+velocity = [6.0, 0.0]
+material = "water"
+[emitter.inflow]
+from_s = 0.01
+until_s = 0.1
+[[outflow]]
+center = [1.4, 0.5]
+half_size = [0.4, 0.6]
+"""
+
 
 class RankRuns(unittest.TestCase):
     @classmethod
@@ -56,6 +118,32 @@ class RankRuns(unittest.TestCase):
         cls.reference = os.path.join(cls.folder.name, "reference")
         done = cls.run_program("-o", cls.reference)
         assert done.returncode == 0, done.stderr
+
+    def write_scene(self, text):
+        # Keys of no table come first.
+        head = "".join(line for line in text.splitlines(True) if re.match(r"(dim|gravity) =", line))
+        rest = "".join(line for line in text.splitlines(True) if not re.match(r"(dim|gravity) =", line))
+        path = self.output() + ".toml"
+        pathlib.Path(path).write_text(head + rest)
+        return path
+
+    def run_scene(self, scene, *options, **more):
+        return subprocess.run([COPPICE, "run", scene, "--device", "cpu", *options], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=240, **more)
+
+    # OpenVDB gives each of its files another name of 36 letters.
+    def bytes_of(self, path):
+        content = path.read_bytes()
+        return content[:21] + content[57:] if path.suffix == ".vdb" else content
+
+    def check_same_files(self, folder, expected):
+        names = sorted(path.name for path in pathlib.Path(expected).iterdir())
+        self.assertEqual(sorted(path.name for path in pathlib.Path(folder).iterdir()), names)
+        for name in names:
+            if name not in ("stats.csv", "state.checkpoint"):
+                self.assertEqual(self.bytes_of(pathlib.Path(folder, name)),
+                                 self.bytes_of(pathlib.Path(expected, name)), name)
+        return names
 
     @classmethod
     def tearDownClass(cls):
@@ -114,6 +202,90 @@ class RankRuns(unittest.TestCase):
         alone = folder + "_alone"
         self.check_success(self.run_program("-o", alone, "--checkpoint", "3", "--frames", "3"))
         self.assertEqual(pathlib.Path(alone, "state.checkpoint").read_bytes(), state)
+
+    def check_all_files(self, text, kinds):
+        scene, one = self.write_scene(text), self.output() + "_one"
+        self.check_success(self.run_scene(scene, "-o", one))
+        for ranks in "2", "3", "4":
+            folder = f"{self.output()}_{ranks}"
+            self.check_success(self.run_scene(scene, "-o", folder, "--ranks", ranks))
+            names = self.check_same_files(folder, one)
+            for kind in kinds:
+                self.assertTrue([name for name in names if name.endswith(kind)], kind)
+        return scene, one
+
+    def test_all_files_in_2d_are_those_of_one(self):
+        self.check_all_files(SCENE_2D, [".ply", ".vtu", ".vti"])
+
+    def test_all_files_in_3d_are_those_of_one(self):
+        scene, one = self.check_all_files(SCENE_3D, [".ply", ".vtu", ".vti"])
+        parts = self.output() + "_parts"
+        self.check_success(self.run_scene(scene, "-o", parts, "--ranks", "2", "--frames", "1", "--checkpoint", "1"))
+        self.check_success(self.run_scene(scene, "-o", parts, "--ranks", "3", "--resume"))
+        os.remove(os.path.join(parts, "state.checkpoint"))
+        self.check_same_files(parts, one)
+        # Without pictures the first rank writes the volume, too.
+        more = ["--set", "output.png=false", "--set", "output.particles=false"]
+        self.check_success(self.run_scene(scene, "-o", one, "--overwrite", *more))
+        self.check_success(self.run_scene(scene, "-o", parts, "--overwrite", "--ranks", "2", *more))
+        self.check_same_files(parts, one)
+
+    def test_all_files_are_those_of_one_where_particles_leave(self):
+        scene, one = self.check_all_files(SCENE_FLOW, [".ply", ".vtu", ".vti"])
+        counts = [int(row["particles"]) for row in self.rows(one)]
+        self.assertEqual(counts[-1], 0, counts)
+        self.assertGreater(max(counts), counts[0], "some have come in")
+
+    # A few particles in a corner, which is one block's, beside ranks that have none.
+    def test_ranks_without_particles_write_their_share(self):
+        few = SCENE_2D[:SCENE_2D.index("[[emitter]]")] + """
+[[emitter]]
+shape = "box"
+center = [0.05, 0.05]
+half_size = [0.02, 0.02]
+material = "jelly"
+"""
+        self.check_all_files(few, [".ply", ".vtu", ".vti"])
+
+    # The second rank is started by another command, `prefix`.
+    def run_beside(self, folder, scene, prefix, *options):
+        self.check_success(self.run_scene(scene, "--frames", "0"))  # fills the kernel cache
+        program = [COPPICE, "run", scene, "-o", folder, "--device", "cpu", *options]
+        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        return subprocess.run(["mpiexec", "--oversubscribe", "-n", "1", *program, ":", "-n", "1", *prefix, *program],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, env=environment)
+
+    def check_one_error(self, done, line):
+        self.assertEqual(done.returncode, 1, done.stderr)
+        errors = [text for text in done.stderr.splitlines() if "coppice: error: " in text]
+        self.assertEqual(len(errors), 1, done.stderr)
+        self.assertIn(line, errors[0])
+
+    def test_a_rank_that_cannot_write_is_named_and_ends_all(self):
+        scene = self.write_scene(SCENE_3D)
+        folder = self.output()
+        limited = ["sh", "-c", "trap '' XFSZ; ulimit -f 200; exec \"$@\"", "sh"]
+        line = f"rank 1: {folder}/particles_0000.ply cannot be written: File too large"
+        self.check_one_error(self.run_beside(folder, scene, limited), line)
+        self.assertEqual(sorted(os.listdir(folder)), ["grid.pvd", "particles.pvd", "stats.csv"])
+        self.assertFalse(self.rows(folder))
+        # What an earlier run has left comes back.
+        self.check_success(self.run_scene(scene, "-o", folder, "--overwrite", "--frames", "1"))
+        before = sorted(os.listdir(folder))
+        self.check_one_error(self.run_beside(folder, scene, limited, "--overwrite"), line)
+        self.assertEqual(sorted(os.listdir(folder)), before)
+        self.assertEqual(len(self.rows(folder)), 2)
+
+    def test_a_folder_that_another_rank_does_not_have_is_one_error(self):
+        folder = self.output()
+        os.mkdir(folder)
+        hide = ["unshare", "-rm", "sh", "-c", f"mount -t tmpfs none '{folder}' && exec \"$@\"", "sh"]
+        if subprocess.run([*hide, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("this machine lets nobody mount a file system")
+        done = self.run_beside(folder, self.write_scene(SCENE_3D), hide)
+        self.check_one_error(done, f"rank 1: {folder}/particles_0000.ply cannot be opened to write a part of it: "
+                                   "No such file or directory")
+        self.assertFalse([name for name in os.listdir(folder) if "tmp" in name])
 
     # Nothing that a message says is lost when the folder has frames beyond the checkpoint.
     def test_frames_behind_the_checkpoint_are_made_again(self):

@@ -99,9 +99,10 @@ TEST(FrameView, WaterIsClearUnlessItShowsAValue) {
   particles.position = {Vec3f(2, 0.5f, 2)};
   particles.material = {0};
   particles.emitter = {0};
-  const FrameView view = make_frame_view(tall_scene(), particles, 0);
-  ASSERT_EQ(view.render.looks.size(), 1u);
-  EXPECT_EQ(view.render.looks[0], render::Look::kWater);
+  const ShownParticles shown = show_particles(tall_scene(), particles);
+  const render::RenderScene view = make_frame_view(tall_scene(), shown, 0);
+  ASSERT_EQ(view.looks.size(), 1u);
+  EXPECT_EQ(view.looks[0], render::Look::kWater);
 }
 
 }  // namespace
