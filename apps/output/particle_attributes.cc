@@ -66,7 +66,10 @@ void append_values(const PlyAttribute& a, int64_t i, std::string& bytes) {
   const int64_t particle_stride =
       a.particle_stride_bytes != 0 ? a.particle_stride_bytes : size * a.components;
   const char* particle = static_cast<const char*>(a.data) + i * particle_stride;
-  for (int c = 0; c < a.components; ++c) bytes.append(particle + c * component_stride, size);
+  if (component_stride == size)
+    bytes.append(particle, size * a.components);
+  else
+    for (int c = 0; c < a.components; ++c) bytes.append(particle + c * component_stride, size);
   for (int c = a.components; c < file_components(a); ++c) bytes.append(size, '\0');
 }
 
