@@ -287,6 +287,35 @@ material = "jelly"
                                    "No such file or directory")
         self.assertFalse([name for name in os.listdir(folder) if "tmp" in name])
 
+    # A file system of so many KiB that all ranks share, copied out before it vanishes.
+    def test_a_full_disk_leaves_whole_frames(self):
+        scene, one = self.write_scene(SCENE_3D), self.output() + "_one"
+        self.check_success(self.run_scene(scene, "-o", one))
+        disk = self.output() + "_disk"
+        os.mkdir(disk)
+        if subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", disk], capture_output=True,
+                          check=False).returncode != 0:
+            self.skipTest("this machine lets nobody mount a file system")
+        whole = sum(path.stat().st_size for path in pathlib.Path(one).iterdir()) // 1024
+        rows = []
+        for kib in whole // 12, whole // 6, whole // 3, whole * 2 // 3, whole * 9 // 10:
+            copy = f"{self.output()}_{kib}"
+            os.mkdir(copy)
+            script = (f"mount -t tmpfs -o size={kib}k none '{disk}' && \"$@\"; result=$?; "
+                      f"cp -r '{disk}'/. '{copy}'; exit $result")
+            done = subprocess.run(["unshare", "-rm", "sh", "-c", script, "sh", COPPICE, "run", scene, "--device", "cpu",
+                                   "-o", disk, "--ranks", "3"], stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, timeout=240, check=False)
+            self.check_one_error(done, "No space left on device")
+            self.assertFalse(list(pathlib.Path(copy).glob("*.tmp*")))
+            rows.append(len(self.rows(copy)) if os.path.exists(os.path.join(copy, "stats.csv")) else 0)
+            for path in pathlib.Path(one).glob("*_[0-9]*"):
+                if int(re.search(r"_(\d+)", path.name)[1]) < rows[-1]:
+                    self.assertEqual(self.bytes_of(pathlib.Path(copy, path.name)), self.bytes_of(path), path.name)
+        self.assertEqual(rows[0], 0)
+        self.assertEqual(rows, sorted(rows))
+        self.assertGreater(rows[-1], 1)
+
     # Nothing that a message says is lost when the folder has frames beyond the checkpoint.
     def test_frames_behind_the_checkpoint_are_made_again(self):
         folder = self.output()
