@@ -30,11 +30,12 @@ ActiveCells<std::byte> wait_active_bytes(const TreeRef& tree, const FieldId& fie
 ActiveCells<std::byte> wait_active_of(TreeStorage& tree, uint32_t node, const TreeField* field);
 }  // namespace detail
 
-// Returns all active cells of the field's node, container by container in the order of their coordinates, in
-// each the last axis fastest; of a tree over ranks, whose ranks all ask together, those that are this
-// rank's own. Cost: a pass over the containers, and 12 bytes and a value per cell on the way.
-// Throws the error of an earlier launch, if one failed. Errors: kInvalidArgument for a node's topology, a
-// field on a dynamic node, and a temporary that has no values now; kOutOfMemory for more than 2^32 - 1 cells.
+// Returns all active cells of the field's node, container by container in the order of their coordinates,
+// in each the last axis fastest; of a tree over ranks, whose ranks all ask together, those that are this
+// rank's own, first those in blocks that have none of other ranks beside them. Cost: a pass over the
+// containers, and 12 bytes and a value per cell on the way. Throws the error of an earlier launch, if one
+// failed. Errors: kInvalidArgument for a node's topology, a field on a dynamic node, and a temporary that
+// has no values now; kOutOfMemory for more than 2^32 - 1 cells.
 template <class T>
 ActiveCells<T> wait_read_active(const Field<T>& field) {
   static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no array of its values; use unsigned char");

@@ -92,7 +92,7 @@ class TreeStorage : public RefCounted {
   }
   // Is called where the host asks for cells: of a tree over ranks all ranks ask together.
   void wait_sync_over_ranks() {
-    if (is_over_ranks()) cut().wait_sync(*this);
+    if (is_over_ranks()) cut().wait_asked(*this);
   }
   // Errors: kInvalidArgument for a tree over ranks and a node that is not below the cut: among its cells are
   // mirrors.

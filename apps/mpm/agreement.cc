@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "sparse/ranks/agreed_error.h"
 
 namespace coppice::mpm {
 
@@ -27,10 +26,10 @@ void wait_agreed(const Cluster& cluster, const std::function<void()>& act) {
       cluster.wait_exchange({static_cast<size_t>(cluster.n_ranks()), own});
   for (size_t r = 0; r < all.size(); ++r) {
     if (all[r].empty()) continue;
-    if (static_cast<int>(r) == cluster.rank()) throw AgreedError(*failed);
+    if (static_cast<int>(r) == cluster.rank()) cluster.throw_agreed(*failed);
     std::string theirs(all[r].size(), ' ');
     std::memcpy(theirs.data(), all[r].data(), all[r].size());
-    throw AgreedError(Error(ErrorCode::kUnavailable, fmt::format("rank {}: {}", r, theirs)));
+    cluster.throw_agreed(Error(ErrorCode::kUnavailable, fmt::format("rank {}: {}", r, theirs)));
   }
 }
 

@@ -12,7 +12,6 @@
 #include "apps/mpm/launched.h"
 #include "core/error.h"
 #include "sparse/buffer_operations.h"
-#include "sparse/ranks/agreed_error.h"
 #include "sparse/ranks/cell_owners.h"
 
 namespace coppice::mpm {
@@ -160,9 +159,9 @@ void RankSteps<D>::wait_batch(int steps, const StepArguments<D>& arguments) {
       all.back() = static_cast<uint32_t>(cluster_.rank()) + 1;
     }
     cluster_.wait_most(all);
-    if (failed) throw AgreedError(*failed);
+    if (failed) cluster_.throw_agreed(*failed);
     if (all.back() > 0)
-      throw AgreedError(
+      cluster_.throw_agreed(
           Error(ErrorCode::kUnavailable, fmt::format("a step has failed on rank {}", all.back() - 1)));
     device().wait_copy(outcome_at, all.data(), sizeof(Outcome));
     wait_done(program_.launch(kernels::finish_step<D>, range(1), arguments_));

@@ -102,7 +102,8 @@ void CudaStreamBackend::run_loop(const Launch& launch, const LaunchBlock& block)
 
 // A list's length is known on the device alone: it is fetched before the launch, which may change it.
 LaunchTimer::Work CudaStreamBackend::work_of(const Launch& launch, const LaunchBlock& block) {
-  LaunchTimer::Work work{std::string(launch.name), block.item_count, launch.item_bytes};
+  // Bytes are those of an entry of a loop's list, of which pieces are items.
+  LaunchTimer::Work work{std::string(launch.name), block.item_count / block.pieces, launch.item_bytes};
   if (block.count != nullptr && launch.item_bytes > 0) {
     std::byte* const count = take_staging(sizeof *block.count);
     issue_copy(count, block.count, sizeof *block.count);

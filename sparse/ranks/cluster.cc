@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "sparse/ranks/agreed_error.h"
 
 namespace coppice {
 
@@ -51,6 +52,11 @@ std::vector<RankLink::Bytes> Cluster::wait_exchange_known(std::vector<RankLink::
 void Cluster::wait_most(std::span<uint32_t> numbers) const {
   const auto n = static_cast<size_t>(n_ranks());
   wait_exchange_known(std::vector<RankLink::Bytes>(n), std::vector<uint64_t>(n), numbers);
+}
+
+void Cluster::throw_agreed(const Error& error) const {
+  ++*num_agreed_errors_;
+  throw AgreedError(error);
 }
 
 void Cluster::check_size(size_t bytes, size_t expected) {

@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/error.h"
 #include "core/rank_link.h"
 
 namespace coppice {
@@ -85,12 +86,19 @@ class Cluster {
   // Each number becomes the largest that any rank gives.
   void wait_most(std::span<uint32_t> numbers) const;
 
+  // Throws an error of some rank that all ranks have been told of, as an AgreedError; all call it together.
+  // They go on together behind it: what they have of each other, as trees' mirrors, they bring up to date
+  // anew.
+  [[noreturn]] void throw_agreed(const Error& error) const;
+  uint64_t num_agreed_errors() const { return *num_agreed_errors_; }
+
  private:
   // Errors: kInternal, when ranks do not give the same calls in the same order.
   static void check_size(size_t bytes, size_t expected);
   std::vector<RankLink::Bytes> wait_gather_bytes(std::span<const std::byte> bytes) const;
   std::shared_ptr<RankLink> link_;
   std::shared_ptr<Traffic> traffic_ = std::make_shared<Traffic>();
+  std::shared_ptr<uint64_t> num_agreed_errors_ = std::make_shared<uint64_t>(0);
 };
 
 }  // namespace coppice

@@ -217,17 +217,23 @@ AsyncValueRef<Chain> give_over_ranks(const LaunchRequest& r, Launch launch, Stre
       looped != nullptr && looped->cut().cluster().n_ranks() > 1 && !uses->does(effect::kChangesTopology);
   for (TreeStorage* const tree : trees)
     if (tree != looped || !has_parts) tree->cut().wait_fresh(*tree, read_around(*uses, tree));
+  note_launch(*uses);
   for (TreeStorage* const tree : trees)
     if (const auto sums = sums_in(r, *uses, tree); !sums.empty())
       tree->cut().wait_agreed([&] { tree->cut().wait_clear_mirrors(*tree, sums); });
-  note_launch(*uses);
 
   AsyncValueRef<Chain> first, done;
   const std::vector<uint32_t> around = has_parts ? read_around(*uses, looped) : std::vector<uint32_t>(),
                               ahead = has_parts ? stored_ahead(*uses, looped) : std::vector<uint32_t>();
   if (!around.empty() && looped->cut().is_any_stale(around)) {
-    looped->cut().wait_fresh(*looped, around,
-                             [&] { first = stream.launch(part_of(launch, r, Part::kInterior, false)); });
+    try {
+      looped->cut().wait_fresh(*looped, around,
+                               [&] { first = stream.launch(part_of(launch, r, Part::kInterior, false)); });
+    } catch (...) {
+      // Nobody else knows of the part that was given, and what it uses may go when this is thrown.
+      if (first) wait(first);
+      throw;
+    }
     note_launch(*uses);  // once more: mirrors are as they were before what the launch stores
     done = stream.launch(part_of(launch, r, Part::kBorder, true));
   } else if (!ahead.empty()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -83,13 +84,14 @@ struct TreeCut::ListAccess {
 
 void TreeCut::note_stores(uint32_t field) {
   is_stale_[field] = true;
-  if (!ahead_ || std::ranges::find(ahead_->fields, field) == ahead_->fields.end()) return;
-  // Nobody has asked for what was packed ahead.
-  for (const uint32_t packed : ahead_->fields) {
-    const uint32_t waits = std::min(2 * aheads_[packed].all_waits + 1, kMostWaitsForAhead);
-    aheads_[packed] = {false, waits, waits};
-  }
-  ahead_.reset();
+  drop_ahead(field);
+}
+
+// Nobody has asked for what was packed ahead.
+void TreeCut::drop_ahead(uint32_t field) {
+  if (std::erase_if(ahead_, [&](const Packed& packed) { return packed.field == field; }) == 0) return;
+  const uint32_t waits = std::min(2 * aheads_[field].all_waits + 1, kMostWaitsForAhead);
+  aheads_[field] = {false, waits, waits};
 }
 
 bool TreeCut::wants_ahead(uint32_t field) {
@@ -106,35 +108,37 @@ bool TreeCut::is_any_stale(std::span<const uint32_t> fields) const {
 
 void TreeCut::wait_fresh(TreeStorage& tree, std::span<const uint32_t> fields,
                          const std::function<void()>& meanwhile) {
+  std::vector<Packed> packed;
   std::vector<uint32_t> stale;
-  for (const uint32_t field : fields)
-    if (is_stale_[field]) stale.push_back(field);
-  if (stale.empty()) return;
-  const auto is_ahead = [&](uint32_t field) {
-    return ahead_ && std::ranges::find(ahead_->fields, field) != ahead_->fields.end();
-  };
-  Packed packed;
-  if (std::ranges::all_of(stale, is_ahead)) {
-    packed = std::move(*ahead_);
-    for (const uint32_t field : packed.fields) aheads_[field].all_waits = 0;
-  } else {
-    packed = wait_pack(tree, stale, own_);
+  for (const uint32_t field : fields) {
+    if (!is_stale_[field]) continue;
+    const auto ahead = std::ranges::find(ahead_, field, &Packed::field);
+    if (ahead == ahead_.end()) {
+      stale.push_back(field);
+      continue;
+    }
+    packed.push_back(std::move(*ahead));
+    ahead_.erase(ahead);
+    aheads_[field].all_waits = 0;
   }
-  ahead_.reset();
-  if (meanwhile) meanwhile();
-  stale = packed.fields;
-  RankLink::Bytes come = wait_exchange_packed(std::move(packed), mirror_);
-  give_unpack(tree, stale, mirror_, std::move(come));
+  if (!stale.empty()) std::ranges::move(wait_pack(tree, stale, own_), std::back_inserter(packed));
+  if (packed.empty()) return;
+  // Where this rank has failed, all ranks throw.
+  const bool has_failed = std::ranges::any_of(packed, [](const Packed& p) { return p.failed.has_value(); });
+  if (meanwhile && !has_failed) meanwhile();
+  stale.clear();
+  for (const Packed& each : packed) stale.push_back(each.field);
+  give_unpack(tree, stale, mirror_, wait_exchange_packed(tree, std::move(packed), mirror_));
   for (const uint32_t field : stale) is_stale_[field] = false, aheads_[field].is_read = true;
 }
 
-void TreeCut::wait_pack_ahead(TreeStorage& tree, std::vector<uint32_t> fields) {
-  ahead_ = wait_pack(tree, std::move(fields), own_);
+void TreeCut::wait_pack_ahead(TreeStorage& tree, const std::vector<uint32_t>& fields) {
+  std::ranges::move(wait_pack(tree, fields, own_), std::back_inserter(ahead_));
 }
 
 void TreeCut::wait_bring_values(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& from,
                                 Lists& to) {
-  give_unpack(tree, fields, to, wait_exchange_packed(wait_pack(tree, fields, from), to));
+  give_unpack(tree, fields, to, wait_exchange_packed(tree, wait_pack(tree, fields, from), to));
 }
 
 void TreeCut::wait_clear_mirrors(TreeStorage& tree, std::span<const Sum> sums) {
@@ -146,7 +150,7 @@ void TreeCut::wait_clear_mirrors(TreeStorage& tree, std::span<const Sum> sums) {
 
 void TreeCut::wait_sum_home(TreeStorage& tree, std::span<const Sum> sums) {
   const std::vector<uint32_t> fields = fields_of(sums);
-  const RankLink::Bytes come = wait_exchange_packed(wait_pack(tree, fields, mirror_), own_);
+  const RankLink::Bytes come = wait_exchange_packed(tree, wait_pack(tree, fields, mirror_), own_);
   // A block may get sums of several ranks: one rank after the other, so that they come in the same order.
   wait_in_lists(tree, "sparse.add_sums", fields, own_, come, [&](const ListAccess& a, std::byte* at) {
     const device::SumKind kind = std::ranges::find(sums, a.field, &Sum::field)->kind;
@@ -199,49 +203,68 @@ void TreeCut::wait_in_lists(TreeStorage& tree, const char* name, const std::vect
   });
 }
 
-TreeCut::Packed TreeCut::wait_pack(TreeStorage& tree, std::vector<uint32_t> fields, Lists& from) {
-  Packed result{std::move(fields), Parts(n_ranks_), {}};
+std::vector<TreeCut::Packed> TreeCut::wait_pack(TreeStorage& tree, const std::vector<uint32_t>& fields,
+                                                Lists& from) {
   uint64_t bytes_per_block = 0;
-  for (const uint32_t field : result.fields) bytes_per_block += block_bytes(field);
-  RankLink::Bytes packed(from.size() * bytes_per_block);
+  for (const uint32_t field : fields) bytes_per_block += block_bytes(field);
+  RankLink::Bytes bytes(from.size() * bytes_per_block);
+  std::optional<Error> failed;
   try {
     const auto pack = [&](const ListAccess& a, std::byte* at) {
       run_now(a.stream, a.program, pack_values, a.n * a.values.parts, a.values, a.cells,
               reinterpret_cast<unsigned char*>(at));
     };
-    wait_in_lists(tree, "sparse.pack_values", result.fields, from, {}, pack, packed);
+    wait_in_lists(tree, "sparse.pack_values", fields, from, {}, pack, bytes);
   } catch (const Error& error) {
-    result.failed = error;
+    failed = error;
   }
-  // A rank's part has the fields one after the other.
-  auto at = packed.cbegin();
-  for (const uint32_t field : result.fields) {
-    for (size_t r = 0; r < n_ranks_; ++r) {
-      const auto end = at + static_cast<std::ptrdiff_t>(from.blocks[r].size() * block_bytes(field));
-      result.parts[r].insert(result.parts[r].end(), at, end);
+  std::vector<Packed> packed;
+  auto at = bytes.cbegin();
+  for (const uint32_t field : fields) {
+    packed.push_back({field, {}, failed});
+    for (const Blocks& blocks : from.blocks) {
+      const auto end = at + static_cast<std::ptrdiff_t>(blocks.size() * block_bytes(field));
+      packed.back().parts.emplace_back(at, end);
       at = end;
     }
   }
-  return result;
+  return packed;
 }
 
-// Returns what comes for the blocks in `to`: one field after the other, and in each the blocks. An error of
-// one rank is an Error of all.
-RankLink::Bytes TreeCut::wait_exchange_packed(Packed packed, const Lists& to) {
+// Returns what comes for the blocks in `to`: one field after the other, and in each the blocks; there is
+// room in the device's memory to unpack it. An error of one rank is an Error of all.
+RankLink::Bytes TreeCut::wait_exchange_packed(TreeStorage& tree, std::vector<Packed> packed, Lists& to) {
+  std::optional<Error> failed;
   uint64_t bytes_per_block = 0;
-  for (const uint32_t field : packed.fields) bytes_per_block += block_bytes(field);
+  Parts parts(n_ranks_);  // each has the fields one after the other
+  for (Packed& each : packed) {
+    bytes_per_block += block_bytes(each.field);
+    if (!failed) failed = each.failed;
+    for (size_t r = 0; r < n_ranks_; ++r) {
+      if (parts[r].empty())
+        parts[r] = std::move(each.parts[r]);
+      else
+        parts[r].insert(parts[r].end(), each.parts[r].begin(), each.parts[r].end());
+    }
+  }
+  try {
+    for (const Packed& each : packed) upload_cells(tree.device(), layout_.field(each.field).node, to);
+    room_for(tree.device(), to.size() * bytes_per_block);
+  } catch (const Error& error) {
+    if (!failed) failed = error;
+  }
   std::vector<uint64_t> sizes(n_ranks_);
   for (size_t r = 0; r < n_ranks_; ++r) sizes[r] = to.blocks[r].size() * bytes_per_block;
-  std::array<uint32_t, 1> mark{failed_mark(packed.failed)};
-  const Parts come = cluster_.wait_exchange_known(std::move(packed.parts), sizes, mark);
-  check_failed(packed.failed, mark[0]);
+  std::array<uint32_t, 1> mark{failed_mark(failed)};
+  const Parts come = cluster_.wait_exchange_known(std::move(parts), sizes, mark);
+  check_failed(failed, mark[0]);
   RankLink::Bytes together;
   together.reserve(to.size() * bytes_per_block);
   std::vector<size_t> taken(n_ranks_);
-  for (const uint32_t field : packed.fields) {
+  for (const Packed& each : packed) {
     for (size_t r = 0; r < n_ranks_; ++r) {
       const auto begin = come[r].begin() + static_cast<std::ptrdiff_t>(taken[r]);
-      taken[r] += to.blocks[r].size() * block_bytes(field);
+      taken[r] += to.blocks[r].size() * block_bytes(each.field);
       together.insert(together.end(), begin, come[r].begin() + static_cast<std::ptrdiff_t>(taken[r]));
     }
   }
@@ -250,21 +273,20 @@ RankLink::Bytes TreeCut::wait_exchange_packed(Packed packed, const Lists& to) {
 
 // The host does not wait for it: an error of a launch before it is told at the next exchange, where all ranks
 // meet.
-void TreeCut::give_unpack(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& to,
+void TreeCut::give_unpack(TreeStorage& tree, std::vector<uint32_t> fields, const Lists& to,
                           RankLink::Bytes come) {
   if (come.empty()) return;
-  for (const uint32_t field : fields) upload_cells(tree.device(), layout_.field(field).node, to);
+  const auto bytes = std::make_shared<const RankLink::Bytes>(std::move(come));
+  const auto unpack = [](const ListAccess& a, std::byte* at) {
+    run_now(a.stream, a.program, unpack_values, a.n * a.values.parts, a.values, a.cells,
+            reinterpret_cast<const unsigned char*>(at));
+  };
   tree.stream().enqueue("sparse.unpack_values",
-                        [this, kept = TreeRef(share(&tree)), fields, n = to.size(), cells = to.cells,
-                         staging = room_for(tree.device(), come.size()),
-                         bytes = std::make_shared<const RankLink::Bytes>(std::move(come))](InStream& s) {
+                        [this, kept = TreeRef(share(&tree)), fields = std::move(fields), n = to.size(),
+                         cells = to.cells, staging = staging_, bytes, unpack](InStream& s) {
                           auto* const from = static_cast<std::byte*>(staging->data());
                           s.wait_copy(from, bytes->data(), bytes->size());
-                          each_field(s, *kept, fields, n, cells, from,
-                                     [](const ListAccess& a, std::byte* at) {
-                                       run_now(a.stream, a.program, unpack_values, a.n * a.values.parts,
-                                               a.values, a.cells, reinterpret_cast<const unsigned char*>(at));
-                                     });
+                          each_field(s, *kept, fields, n, cells, from, unpack);
                         });
 }
 

@@ -17,7 +17,6 @@
 #include "sparse/deactivation.h"
 #include "sparse/device/space_curve.h"
 #include "sparse/loop.h"
-#include "sparse/ranks/agreed_error.h"
 #include "sparse/ranks/rank_bytes.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
@@ -207,9 +206,9 @@ uint32_t TreeCut::failed_mark(const std::optional<Error>& failed) const {
 }
 
 void TreeCut::check_failed(const std::optional<Error>& failed, uint32_t mark) const {
-  if (failed) throw AgreedError(*failed);
+  if (failed) cluster_.throw_agreed(*failed);
   if (mark > 0)
-    throw AgreedError(
+    cluster_.throw_agreed(
         Error(ErrorCode::kUnavailable, fmt::format("tree '{}' over ranks: a launch has failed on rank {}",
                                                    layout_.options().name, mark - 1)));
 }
@@ -230,7 +229,22 @@ void TreeCut::wait_agree(const std::optional<Error>& failed) const {
   check_failed(failed, mark[0]);
 }
 
+// Launches behind an error that some rank had were skipped there, and may have run elsewhere.
+void TreeCut::note_agreed_errors() {
+  if (errors_seen_ == cluster_.num_agreed_errors()) return;
+  errors_seen_ = cluster_.num_agreed_errors();
+  is_open_ = true, version_ = ~uint64_t{0};
+  is_stale_.assign(is_stale_.size(), true);
+  ahead_.clear();
+}
+
+void TreeCut::wait_asked(TreeStorage& tree) {
+  wait_sync(tree);
+  wait_agreed([&] { wait_done(tree.stream().barrier()); });
+}
+
 void TreeCut::wait_sync(TreeStorage& tree) {
+  note_agreed_errors();
   if (!is_open_) return;
   uint64_t version = 0;
   const auto ask_version = [&](InStream& s) {
@@ -371,7 +385,7 @@ void TreeCut::wait_mirror(TreeStorage& tree, const Blocks& here) {
   MaskedBlocks told = wait_exchange_blocks({own_.blocks, wait_read_masks(tree, own_.blocks)});
   mirror_.blocks = std::move(told.blocks);
   own_.cells.clear(), mirror_.cells.clear();
-  ahead_.reset();
+  ahead_.clear();
   // They are in order: parts are in that of the ranks, and the blocks of each, too.
   mirrors_ = joined(mirror_.blocks);
   mirror_masks_ = std::move(told.masks);

@@ -69,6 +69,8 @@ class TreeCut {
   // Values of a field may differ from their mirrors.
   void note_stores(uint32_t field);
   void wait_sync(TreeStorage& tree);
+  // Does so where the host asks for cells or values; an error of one rank until now is one of all.
+  void wait_asked(TreeStorage& tree);
   // Returns whether mirrors of one of these fields are out of date.
   bool is_any_stale(std::span<const uint32_t> fields) const;
   // Brings these fields' mirrors up to date, in the order of the stream. `meanwhile` is called when own
@@ -80,7 +82,7 @@ class TreeCut {
   bool wants_ahead(uint32_t field);
   // Packs the values of own blocks that others mirror for the next wait_fresh(), if nothing is stored to them
   // until then. Never throws an Error: that call does.
-  void wait_pack_ahead(TreeStorage& tree, std::vector<uint32_t> fields);
+  void wait_pack_ahead(TreeStorage& tree, const std::vector<uint32_t>& fields);
   // See balance.h.
   double wait_balance(TreeStorage& tree, uint32_t node, std::span<const CellWeight> own);
   // Before and behind a launch that adds to cells around its own: mirrors begin with zeros, and what was
@@ -169,15 +171,17 @@ class TreeCut {
   template <class F>
   void wait_in_lists(TreeStorage& tree, const char* name, const std::vector<uint32_t>& fields, Lists& lists,
                      std::span<const std::byte> bytes, F run, std::span<std::byte> back = {});
-  // Values on their way to other ranks: one field after the other, and in each the blocks.
+  // A field's values on their way to other ranks.
   struct Packed {
-    std::vector<uint32_t> fields;
+    uint32_t field = 0;
     Parts parts;
     std::optional<Error> failed;  // the others still wait for as many bytes
   };
-  Packed wait_pack(TreeStorage& tree, std::vector<uint32_t> fields, Lists& from);
-  RankLink::Bytes wait_exchange_packed(Packed packed, const Lists& to);
-  void give_unpack(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& to, RankLink::Bytes come);
+  std::vector<Packed> wait_pack(TreeStorage& tree, const std::vector<uint32_t>& fields, Lists& from);
+  RankLink::Bytes wait_exchange_packed(TreeStorage& tree, std::vector<Packed> packed, Lists& to);
+  void give_unpack(TreeStorage& tree, std::vector<uint32_t> fields, const Lists& to, RankLink::Bytes come);
+  void note_agreed_errors();
+  void drop_ahead(uint32_t field);
   static std::vector<uint32_t> fields_of(std::span<const Sum> sums);
   const IntrusivePtr<Buffer>& room_for(Device& device, uint64_t bytes);
   void upload_cells(Device& device, uint32_t node, Lists& lists) const;
@@ -200,7 +204,7 @@ class TreeCut {
   double reached_ = 1;           // by the last cut of wait_balance(): the largest part's share
   std::optional<Error> failed_;  // of this rank, within a change of the cut that goes on
   std::vector<bool> is_stale_;   // by field
-  std::optional<Packed> ahead_;  // own_'s values, as they are
+  std::vector<Packed> ahead_;    // own_'s values, as they are
   // Says of a field whether its mirrors were read, and how many stores to it are not to be packed ahead.
   struct Ahead {
     bool is_read = false;
@@ -209,6 +213,7 @@ class TreeCut {
   std::vector<Ahead> aheads_;
   uint64_t num_changes_ = 0;
   uint64_t version_ = ~uint64_t{0};  // of the topology, when it was seen last
+  uint64_t errors_seen_ = 0;         // of all ranks (Cluster::num_agreed_errors())
 };
 
 // Returns the tree of a node, whose layout is fixed from now on. Errors: kInvalidArgument, where it is not

@@ -186,3 +186,25 @@ COPPICE_KERNEL(smooth_and_add2, Smooth f, Accumulate<float, Box<1>> sum, Cell2 c
   f.next[cell] = f.now(cell, -1, -1) + f.now(cell, 1, 1);
   sum.add(cell, {1, 0}, 1.0f);
 }
+
+// Where it fails, which is an assertion's, it has stored all the same.
+COPPICE_KERNEL(store_or_fail2, Write<float> u, Block2 block, unsigned fails, float value)
+{
+  for (int i = 0; i < 16; ++i) u.data(block)[i] = value + static_cast<float>(i);
+  COPPICE_ASSERT(block, fails == 0 || block.coord(0) < 60 || block.coord(1) < 60);
+}
+COPPICE_KERNEL(beside2, Read<float> now, Write<float> next, Block2 block, int dx, int dy)
+{ next.data(block)[0] = now.neighbour_data(block, {dx, dy})[0]; }
+COPPICE_KERNEL(add_to_own2, Accumulate<float, Box<1>> sum, Cell2 cell)
+{ sum.add(cell, {0, 0}, 1.0f); }
+struct ReadTwo {
+  Read<float, Box<1>> a, b;
+  Write<float> c;
+};
+COPPICE_KERNEL(read_two2, ReadTwo f, Cell2 cell)
+{ f.c[cell] = f.a(cell, 1, 1) + f.b(cell, -1, -1); }
+struct StoreTwo {
+  Update<float> a, b;
+};
+COPPICE_KERNEL(store_two2, StoreTwo f, Cell2 cell)
+{ f.a[cell] += 1, f.b[cell] += 2; }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "ranks.kernels.h"
+#include "sparse/reductions.h"
 #include "tests/sparse/ranks_test_util.h"
 
 namespace coppice {
@@ -69,7 +70,7 @@ struct Grid {
   Tree tree;
   Node leaf = tree.root().pointer({16, 16}).dense({4, 4});
   Field<float> now = leaf.place<float>("now"), next = leaf.place<float>("next"),
-               sum = leaf.place<float>("sum");
+               sum = leaf.place<float>("sum"), out = leaf.place<float>("out");
   Program program;
   IntrusivePtr<Buffer> turns;
 };
@@ -193,6 +194,151 @@ TEST(RanksParts, AnErrorInOneOfThemIsTheLaunchs) {
       for (int x = 0; x < 60; x += 4)
         EXPECT_EQ(wait_read(grid.next, {x, 0}), wait_read(grid.now, {x + 4, 0})) << x;
     }
+  });
+}
+
+// Returns how many cells beside blocks' first ones have other values than their owners say.
+int wait_count_wrong(Grid& grid, const Field<float>& field) {
+  int wrong = 0;
+  for (int dx = -1; dx <= 1; ++dx) {
+    for (int dy = -1; dy <= 1; ++dy) {
+      grid.program.launch(beside2, over(grid.leaf), field, grid.out, dx, dy);
+      const std::vector<float> read = wait_read(grid.out, {0, 0}, {64, 64}),
+                               own = wait_read(field, {0, 0}, {64, 64});
+      for (int x = 4; x < 60; x += 4)
+        for (int y = 4; y < 60; y += 4)
+          wrong += read[static_cast<size_t>(64 * x + y)] !=
+                   own[static_cast<size_t>(64 * (x + 4 * dx) + y + 4 * dy)];
+    }
+  }
+  return wrong;
+}
+
+// Behind an error mirrors are what their owners have, whichever launches were skipped where.
+TEST(RanksParts, MirrorsAreRightBehindAnInteriorThatFails) {
+  run_on_ranks(kRanks, [](std::shared_ptr<RankLink> link) {
+    Grid grid(Cluster(std::move(link)), Device::cpu(1));
+    grid.program.launch(halve2, over(grid.leaf), grid.now);
+    EXPECT_THROW(grid.program.launch(smooth_and_add2, over(grid.leaf), Smooth{grid.now, grid.next}, grid.sum),
+                 Error);
+    grid.device->default_stream().clear_error();
+    EXPECT_EQ(wait_count_wrong(grid, grid.now), 0);
+  });
+}
+TEST(RanksParts, MirrorsAreRightBehindAFailureThatWasPackedAhead) {
+  run_on_ranks(kRanks, [](std::shared_ptr<RankLink> link) {
+    Grid grid(Cluster(std::move(link)), Device::cpu(1));
+    Program checked(grid.device, {.checks = true});
+    checked.launch(store_or_fail2, over(grid.leaf), grid.now, 1u, 7.0f);
+    bool has_thrown = false;
+    try {
+      grid.program.launch(beside2, over(grid.leaf), grid.now, grid.out, 1, 0);
+      wait_sum(grid.out);
+    } catch (const Error&) {
+      has_thrown = true;
+    }
+    EXPECT_TRUE(has_thrown) << "on all ranks, at the exchange or at the reduction behind it";
+    grid.device->default_stream().clear_error();
+    EXPECT_EQ(wait_count_wrong(grid, grid.now), 0);
+  });
+}
+TEST(RanksParts, MirrorsOfAllTreesAreRightBehindAnError) {
+  run_on_ranks(kRanks, [](std::shared_ptr<RankLink> link) {
+    const Cluster cluster(std::move(link));
+    Grid grid(cluster, Device::cpu(1)), other(cluster, grid.device);
+    Program checked(grid.device, {.checks = true});
+    other.program.launch(halve2, over(other.leaf), other.now);
+    checked.launch(store_or_fail2, over(grid.leaf), grid.next, 1u, 7.0f);
+    EXPECT_THROW(
+        {
+          other.program.launch(beside2, over(other.leaf), other.now, other.out, 1, 0);
+          grid.program.launch(smooth2, over(grid.leaf), Smooth{grid.next, grid.now}, 0.5f);
+        },
+        Error);
+    grid.device->default_stream().clear_error();
+    EXPECT_EQ(wait_count_wrong(other, other.now), 0);
+    EXPECT_EQ(wait_count_wrong(grid, grid.next), 0);
+  });
+}
+TEST(RanksParts, MirrorsThatWereClearedForASumThatWasNotGivenAreRight) {
+  run_on_ranks(kRanks, [](std::shared_ptr<RankLink> link) {
+    Grid grid(Cluster(std::move(link)), Device::cpu(1));
+    Program checked(grid.device, {.checks = true});
+    grid.program.launch(smooth2, over(grid.leaf), Smooth{grid.now, grid.sum}, 0.5f);
+    grid.program.launch(smooth2, over(grid.leaf), Smooth{grid.sum, grid.next}, 0.5f);
+    checked.launch(store_or_fail2, over(grid.leaf), grid.next, 1u, 7.0f);
+    EXPECT_THROW(grid.program.launch(add_to_own2, over(grid.leaf), grid.sum), Error);
+    grid.device->default_stream().clear_error();
+    EXPECT_EQ(wait_count_wrong(grid, grid.sum), 0);
+  });
+}
+TEST(RanksParts, AnErrorThatWasClearedDoesNotComeAgain) {
+  run_on_ranks(kRanks, [](std::shared_ptr<RankLink> link) {
+    const int rank = link->rank();
+    Grid grid(Cluster(std::move(link)), Device::cpu(1));
+    Program checked(grid.device, {.checks = true});
+    checked.launch(store_or_fail2, over(grid.leaf), grid.now, rank == 2 ? 1u : 0u, 7.0f);
+    EXPECT_THROW(wait_read(grid.next, {0, 0}), Error);
+    grid.device->default_stream().clear_error();
+    EXPECT_NO_THROW(wait_read(grid.next, {0, 0}));
+    EXPECT_NO_THROW(grid.program.launch(beside2, over(grid.leaf), grid.now, grid.out, 1, 0));
+    EXPECT_EQ(wait_count_wrong(grid, grid.now), 0);
+  });
+}
+
+// A launch that throws has ended: what its pointers lead to may go.
+TEST(RanksParts, ALaunchThatThrowsHasEnded) {
+  run_on_ranks(kRanks, [](std::shared_ptr<RankLink> link) {
+    const int rank = link->rank();
+    Grid grid(Cluster(std::move(link)), Device::cpu(1));
+    Program checked(grid.device, {.checks = true});
+    grid.forget_turns();
+    checked.launch(store_or_fail2, over(grid.leaf), grid.next, rank == 2 ? 1u : 0u, 7.0f);
+    EXPECT_THROW(grid.program.launch(turns_of_reads2, over(grid.leaf), grid.next, grid.out,
+                                     grid.turns->as<uint32_t>()),
+                 Error);
+    // An interior that ran, or none.
+    const uint32_t turns = __atomic_load_n(grid.turns->as<const uint32_t>(), __ATOMIC_RELAXED);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(__atomic_load_n(grid.turns->as<const uint32_t>(), __ATOMIC_RELAXED), turns);
+  });
+}
+
+// Fields that are stored by launches of their own are packed ahead each, and sent together.
+TEST(RanksParts, TwoFieldsArePackedAheadByTheirLaunches) {
+  run_on_ranks(kRanks, [](std::shared_ptr<RankLink> link) {
+    const auto waiting = std::make_shared<WaitingLink>(std::move(link));
+    Grid grid(Cluster(waiting), Device::cpu(1));
+    int n_packed = 0;
+    for (int step = 0; step < 10; ++step) {
+      for (const Field<float>& field : {grid.now, grid.next}) {
+        grid.forget_turns();
+        grid.program.launch(turns_of_stores2, over(grid.leaf), field, grid.turns->as<uint32_t>());
+        n_packed += grid.order().front() != 0 ? 1 : 0;
+      }
+      const uint64_t before = grid.tree.storage().cut().cluster().traffic().rounds;
+      grid.program.launch(read_two2, over(grid.leaf), ReadTwo{grid.now, grid.next, grid.sum});
+      EXPECT_EQ(grid.tree.storage().cut().cluster().traffic().rounds, before + 1);
+    }
+    EXPECT_EQ(n_packed, 19) << "`next` was not read around before the first step";
+  });
+}
+// A field that was read around once, and is not read any more, is not sent for ever.
+TEST(RanksParts, FieldsThatAreReadAreSentAlone) {
+  run_on_ranks(kRanks, [](std::shared_ptr<RankLink> link) {
+    uint64_t bytes[2] = {};
+    for (const bool once : {false, true}) {
+      const Cluster cluster(link);
+      Grid grid(cluster, Device::cpu(1));
+      if (once) grid.program.launch(smooth2, over(grid.leaf), Smooth{grid.sum, grid.next}, 0.5f);
+      const uint64_t before = cluster.traffic().bytes_sent;
+      for (int step = 0; step < 20; ++step) {
+        grid.program.launch(store_two2, over(grid.leaf), StoreTwo{grid.now, grid.sum});
+        grid.program.launch(smooth2, over(grid.leaf), Smooth{grid.now, grid.next}, 0.5f);
+      }
+      bytes[once] = cluster.traffic().bytes_sent - before;
+    }
+    EXPECT_EQ(bytes[0], bytes[1]);
   });
 }
 
