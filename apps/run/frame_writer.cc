@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -102,23 +103,38 @@ void FrameWriter::write_files(mpm::Solver& solver, double time_s) {
       if (pictures_ && !picture_) draw(time_s);
     });
   });
-  for (SharedFile& f : files) f.file.commit();
+  commit(files, solver.frame());
   const std::string& folder = folder_.path();
-  // It is a frame's last file, as the row is what says that all of them are there.
-  const std::string png = frame_png_path(folder, solver.frame());
-  UnfinishedFile unfinished;
-  if (picture_) {
-    unfinished = UnfinishedFile(png);
-    unfinished.note_made();
-    render::write_png(*picture_, png);
-    picture_.reset();
-    ++pictures_written_;
-  }
-  unfinished.forget();
-  for (SharedFile& f : files) f.unfinished.forget();
   const auto name = [](const std::string& path) { return std::filesystem::path(path).filename().string(); };
   if (vtu_series_) vtu_series_->add(name(particles_vtu_path(folder, solver.frame())), time_s);
   if (writes_vti_) vti_series_->add(name(grid_vti_path(folder, solver.frame())), time_s);
+}
+
+void FrameWriter::commit(std::vector<SharedFile>& files, int frame) {
+  std::vector<std::string> done;
+  UnfinishedFile unfinished;
+  try {
+    for (SharedFile& f : files) {
+      f.file.commit();
+      done.push_back(f.file.path());
+    }
+    // It is a frame's last file, as the row is what says that all of them are there.
+    if (picture_) {
+      const std::string png = frame_png_path(folder_.path(), frame);
+      unfinished = UnfinishedFile(png);
+      unfinished.note_made();
+      render::write_png(*picture_, png);
+      picture_.reset();
+      ++pictures_written_;
+    }
+  } catch (const Error&) {
+    std::error_code status;
+    for (const std::string& path : done)
+      if (std::filesystem::is_regular_file(path, status)) std::filesystem::remove(path, status);
+    throw;
+  }
+  unfinished.forget();
+  for (SharedFile& f : files) f.unfinished.forget();
 }
 
 void FrameWriter::require_pictures() {

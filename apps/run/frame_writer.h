@@ -45,6 +45,8 @@ class FrameWriter {
   void read(mpm::Solver& solver);
   std::vector<SharedFile> make_files(int frame);
   void write_files(mpm::Solver& solver, double time_s);
+  // Puts a frame's files in place, with its picture: all of them, or none where one cannot be written.
+  void commit(std::vector<SharedFile>& files, int frame);
   void draw(double time_s);
 
   const scene::SceneConfig& scene_;
