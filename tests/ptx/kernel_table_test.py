@@ -52,11 +52,12 @@ SCENE = ["--frames", "1", "--set", "grid.resolution=32", "--device", "cpu", "--t
 def programs(build, folder):
     """Commands that launch all kernels but those of NOT_FOR_GPUS, the longest first, and whether they may fail."""
     tests = build / "bin"
-    # Without the tests that specialize a kernel for dozens of random trees, and the emulated GPU, which has the same PTX.
+    # Without the tests that specialize a kernel for dozens of random trees, and the emulated GPU and other numbers of ranks,
+    # which have the same PTX.
     # In three parts: it takes as long as all others together, and a part of it would be what all cores but one wait for.
     for part in range(3):
         yield ["env", "GTEST_TOTAL_SHARDS=3", f"GTEST_SHARD_INDEX={part}", tests / "sparse_conformance_tests",
-               "--gtest_filter=-*/simt:*/cpu1:*C58_*:*KernelsOnDisk*:*CudaKernels*:*CudaFunctions*"], False
+               "--gtest_filter=-*/simt:*/cpu1:Sparse/Rank*/cpu2:Sparse/Rank*/cpu4:Sparse/Rank*/simt3:*C58_*:*KernelsOnDisk*:*CudaKernels*:*CudaFunctions*"], False
     yield [tests / "sparse_unit_tests",
            "--gtest_filter=-*/simt:*/cpu1:Trees/TopologyTools*/1?:Trees/TopologyTools*/2?:Sparse/Reload.*:*OfAnyStages*"], False
     yield [tests / "sparse_stress_tests", "--gtest_filter=*/PointerDense_cpu:Sparse/TopologyRaces.*/cpu:Sparse/MemoryCycles.*/cpu"], False
