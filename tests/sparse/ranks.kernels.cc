@@ -167,7 +167,7 @@ COPPICE_KERNEL(halve2, Update<float> now, Cell2 cell)
 COPPICE_KERNEL(smooth_told2, Smooth f, Cell2 cell, unsigned* begun)
 {
   f.next[cell] = f.now(cell, -1, -1) + f.now(cell, 1, 1);
-  *begun = 1;
+  __atomic_store_n(begun, 1u, __ATOMIC_RELAXED);
 }
 // Note the turn of each block, on one thread; the second ones read around their own.
 COPPICE_KERNEL(turns_of_stores2, Write<float> now, Block2 block, unsigned* turns)
