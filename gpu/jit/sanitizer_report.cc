@@ -26,6 +26,8 @@ int __tsan_get_report_data(void* report, const char** description, int* count, i
 int __tsan_get_report_mop(void* report, unsigned long index, int* tid, void** address, int* size, int* write,
                           int* atomic, void** trace, unsigned long trace_size);
 void __tsan_on_report(void* report);
+void __tsan_ignore_thread_begin();
+void __tsan_ignore_thread_end();
 #endif
 }
 
@@ -125,6 +127,8 @@ void forget_lines_of(uintptr_t entry) {
 #if defined(__SANITIZE_THREAD__)
 // The library's own definition is weak. It is called after the report was printed, in the thread that raced.
 void __tsan_on_report(void* report) {
+  // A race that is found in here would be reported by the thread that has the lock for reports.
+  __tsan_ignore_thread_begin();
   const char* description = nullptr;
   int count, stacks, accesses = 0, locations, mutexes, threads, tids;
   void* sleep[1];
@@ -139,5 +143,6 @@ void __tsan_on_report(void* report) {
     for (int k = 0; k < 16 && trace[k] != nullptr; ++k)
       coppice::jit::print_if_kernel(reinterpret_cast<uintptr_t>(trace[k]) - 1);
   }
+  __tsan_ignore_thread_end();
 }
 #endif
