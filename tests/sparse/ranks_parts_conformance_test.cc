@@ -53,6 +53,9 @@ struct Grid {
     program.launch(smooth2, over(leaf), Smooth{now, next}, 0.5f);
     turns = device->reserve(1024 * sizeof(uint32_t), 1024 * sizeof(uint32_t));
   }
+  // Launches use `turns` until they are done.
+  ~Grid() { wait(device->default_stream().barrier()); }
+
   // Returns, in the order in which the blocks had their turns, their numbers.
   std::vector<uint32_t> order() {
     program.wait();
