@@ -2,7 +2,7 @@
 //
 //   AtomicFile file("frames/0001.ply");                      // one process makes it
 //   file.set_size(n_bytes);
-//   FilePart part(file.path(), file.temporary_path());       // each that has a part of it, while `file` lives
+//   FilePart part(file.path(), file.temporary_path());       // each that has a part, while `file` lives
 //   part.write(offset, rows);
 //   part.finish();
 //   file.commit();                                           // when all have finished

@@ -22,14 +22,6 @@ namespace coppice {
 namespace {
 
 // Returns coordinates as kernels take them: tree axes filled in from the right.
-std::vector<int32_t> flatten(const std::vector<std::array<int32_t, 3>>& coords, uint32_t dims) {
-  std::vector<int32_t> flat(3 * coords.size(), 0);
-  for (size_t i = 0; i < coords.size(); ++i) {
-    for (uint32_t a = 0; a < dims; ++a) flat[3 * i + 3 - dims + a] = coords[i][a];
-  }
-  return flat;
-}
-
 // Refuses coordinates that have more numbers than the tree has axes, but for zeros.
 void check_surplus(const TreeLayout& tree, const std::vector<std::array<int32_t, 3>>& coords,
                    const std::string& what) {
@@ -140,6 +132,14 @@ std::vector<std::array<int32_t, 3>> Node::checked(std::initializer_list<detail::
   }
   return all;
 }
+std::vector<int32_t> flatten(const std::vector<std::array<int32_t, 3>>& coords, uint32_t dims) {
+  std::vector<int32_t> flat(3 * coords.size(), 0);
+  for (size_t i = 0; i < coords.size(); ++i) {
+    for (uint32_t a = 0; a < dims; ++a) flat[3 * i + 3 - dims + a] = coords[i][a];
+  }
+  return flat;
+}
+
 Launch make_deactivation(const TreeRef& tree, uint32_t node,
                          const std::vector<std::array<int32_t, 3>>& coords) {
   auto flat = wait_device_copy(tree->device(), flatten(coords, tree->layout().dims()));

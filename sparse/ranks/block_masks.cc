@@ -1,11 +1,10 @@
 // Copies the masks of blocks between the device and the host (see block_masks.h).
 #include "sparse/ranks/block_masks.h"
 
-#include <algorithm>
-
 #include "gpu/host_access.h"
 #include "runtime_collection.kernels.h"
 #include "runtime_ranks.kernels.h"
+#include "sparse/deactivation.h"
 #include "sparse/runtime_launch.h"
 #include "sparse/tree_storage.h"
 
@@ -28,11 +27,7 @@ BlockMasks::BlockMasks(const TreeLayout& layout, uint32_t cut) : layout_(layout)
 template <class F>
 void BlockMasks::wait_with(TreeStorage& tree, const char* name, const Coords& blocks, const uint64_t* in,
                            uint64_t* out, F run) const {
-  const uint32_t dims = layout_.dims(), missing = device::kMaxDims - dims;
-  std::vector<int32_t> flat(3 * blocks.size());
-  for (size_t i = 0; i < blocks.size(); ++i)
-    std::copy_n(blocks[i].begin(), dims, flat.begin() + static_cast<std::ptrdiff_t>(3 * i + missing));
-  const IntrusivePtr<Buffer> coords = wait_device_copy(tree.device(), flat);
+  const IntrusivePtr<Buffer> coords = wait_device_copy(tree.device(), flatten(blocks, layout_.dims()));
   const uint64_t bytes = blocks.size() * words_ * sizeof(uint64_t);
   const IntrusivePtr<Buffer> words = tree.device().reserve(bytes, bytes);
   wait_in_order(tree.stream(), name, [&](InStream& s) {

@@ -218,9 +218,11 @@ AsyncValueRef<Chain> give_over_ranks(const LaunchRequest& r, Launch launch, Stre
   for (TreeStorage* const tree : trees)
     if (tree != looped || !has_parts) tree->cut().wait_fresh(*tree, read_around(*uses, tree));
   note_launch(*uses);
+  std::vector<std::pair<TreeStorage*, std::vector<TreeCut::Sum>>> added;
   for (TreeStorage* const tree : trees)
-    if (const auto sums = sums_in(r, *uses, tree); !sums.empty())
-      tree->cut().wait_agreed([&] { tree->cut().wait_clear_mirrors(*tree, sums); });
+    if (auto sums = sums_in(r, *uses, tree); !sums.empty()) added.emplace_back(tree, std::move(sums));
+  for (const auto& [tree, sums] : added)
+    tree->cut().wait_agreed([&, cut = tree] { cut->cut().wait_clear_mirrors(*cut, sums); });
 
   AsyncValueRef<Chain> first, done;
   const std::vector<uint32_t> around = has_parts ? read_around(*uses, looped) : std::vector<uint32_t>(),
@@ -243,8 +245,7 @@ AsyncValueRef<Chain> give_over_ranks(const LaunchRequest& r, Launch launch, Stre
   } else {
     done = stream.launch(std::move(launch));
   }
-  for (TreeStorage* const tree : trees)
-    if (const auto sums = sums_in(r, *uses, tree); !sums.empty()) tree->cut().wait_sum_home(*tree, sums);
+  for (const auto& [tree, sums] : added) tree->cut().wait_sum_home(*tree, sums);
   return first ? when_all(first, done) : done;
 }
 

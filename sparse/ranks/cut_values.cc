@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "gpu/host_access.h"
 #include "runtime_ranks.kernels.h"
 #include "sparse/loop.h"
 #include "sparse/ranks/tree_cut.h"
@@ -51,12 +52,6 @@ std::vector<int32_t> first_cells(const TreeLayout& layout, uint32_t cut, uint32_
     }
   }
   return cells;
-}
-
-IntrusivePtr<Buffer> wait_upload(Device& device, const void* data, size_t bytes) {
-  IntrusivePtr<Buffer> buffer = device.reserve(std::max<size_t>(bytes, 1), std::max<size_t>(bytes, 1));
-  if (bytes > 0) device.wait_copy(buffer->data(), data, bytes);
-  return buffer;
 }
 
 CoppiceBlockValues values_in(TreeStorage& tree, uint32_t field, uint32_t cells) {
@@ -300,8 +295,7 @@ void TreeCut::upload_cells(Device& device, uint32_t node, Lists& lists) const {
   if (lists.cells.contains(node)) return;
   Blocks all;
   for (const Blocks& blocks : lists.blocks) all.insert(all.end(), blocks.begin(), blocks.end());
-  const std::vector<int32_t> cells = first_cells(layout_, node_, node, all);
-  lists.cells.emplace(node, wait_upload(device, cells.data(), cells.size() * sizeof(int32_t)));
+  lists.cells.emplace(node, wait_device_copy(device, first_cells(layout_, node_, node, all)));
 }
 
 }  // namespace coppice

@@ -11,8 +11,8 @@
 //
 //   wait_sync()     before a launch, when cells may have come or gone since: blocks that were activated in
 //                   others' parts, or had cells activated, are told to their owners; parts are chosen anew
-//                   where they have become uneven, and blocks that change hands are sent with all their values;
-//                   mirrors are made and dropped
+//                   where they have become uneven, and blocks that change hands are sent with all their
+//                   values; mirrors are made and dropped
 //   wait_fresh()    before a launch that reads around its own cells: owners send the values of the blocks
 //                   that others mirror
 //   wait_clear_mirrors(), wait_sum_home()

@@ -12,47 +12,17 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include "core/error.h"
+#include "tests/core/file_folder.h"
 
 namespace coppice {
 namespace {
 
 namespace fs = std::filesystem;
 
-class AtomicFileTest : public testing::Test {
- protected:
-  AtomicFileTest() {
-    std::string name = (fs::temp_directory_path() / "coppice_atomic_file_XXXXXX").string();
-    folder = mkdtemp(name.data());
-  }
-  ~AtomicFileTest() override { fs::remove_all(folder); }
-
-  std::string path(const char* name) const { return (folder / name).string(); }
-  static std::string read(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
-  int files_in_folder() const {
-    return static_cast<int>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
-  }
-  template <class Call>
-  static std::string io_error_of(Call call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kIo);
-      return error.message();
-    }
-    return "no error";
-  }
-
-  fs::path folder;
-};
+class AtomicFileTest : public FileFolderTest {};
 
 TEST_F(AtomicFileTest, AppearsOnlyAtCommit) {
   AtomicFile file(path("a.txt"));

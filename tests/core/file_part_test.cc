@@ -7,49 +7,21 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "tests/core/file_folder.h"
 
 namespace coppice {
 namespace {
 
 namespace fs = std::filesystem;
 
-class FilePartTest : public testing::Test {
+class FilePartTest : public FileFolderTest {
  protected:
-  FilePartTest() {
-    std::string name = (fs::temp_directory_path() / "coppice_file_part_XXXXXX").string();
-    folder = mkdtemp(name.data());
-  }
-  ~FilePartTest() override { fs::remove_all(folder); }
-
-  std::string path(const char* name) const { return (folder / name).string(); }
-  static std::string read(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-  }
   static std::span<const std::byte> bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
-  template <class Call>
-  static std::string io_error_of(Call call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kIo);
-      return error.message();
-    }
-    return "no error";
-  }
-  int files_in_folder() const {
-    return static_cast<int>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
-  }
-
-  fs::path folder;
 };
 
 TEST_F(FilePartTest, SeveralFillOneFileInAnyOrder) {
